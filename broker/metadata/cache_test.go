@@ -14,7 +14,9 @@ import (
 
 func tp(name string, p int32) topic.Partition { return topic.Partition{Topic: name, Partition: p} }
 
-func state(leader int32) PartitionState { return PartitionState{Leader: leader, Replicas: []int32{1, 2}} }
+func state(leader int32) PartitionState {
+	return PartitionState{Leader: leader, Replicas: []int32{1, 2}}
+}
 
 // Ref: Kafka 2.8 ZkMetadataCache.updateMetadata
 func TestApply(t *testing.T) {
