@@ -1,0 +1,12 @@
+// Package clustertest runs whole kz clusters for tests and checks what is left of them.
+//
+// What comes in: how many brokers, their server.properties, a ZooKeeper. What goes out: brokers
+// that can be killed, stopped, frozen and cut off, a load whose every record has a name, and a
+// verdict: which acknowledged records are lost, whether each partition kept its order, whether the
+// replicas are equal to the byte, and who wrote what to ZooKeeper while which controller reigned.
+//
+// A cluster is made of processes (Processes: a kill is a kill) or of brokers in this process over
+// TCP (InProcess: links can be cut and moments armed). The rule: nothing here is believed on kz's
+// word alone. Records are produced and read by a client that knows nothing of kz, and the order of
+// znode writes is read from ZooKeeper's own transaction log.
+package clustertest
