@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"kz/internal/link"
+)
+
+// The exit codes of kz's own commands.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnknown     = 3
+	exitNoCluster   = 4
+	exitInterrupted = 130
+)
+
+// An exitError ends the program with a code. An empty text prints nothing: the
+// command has said already what there was to say.
+type exitError struct {
+	code int
+	text string
+}
+
+func (e *exitError) Error() string { return e.text }
+
+// exitf is an exitError with a message for stderr.
+func exitf(code int, format string, args ...any) error {
+	return &exitError{code: code, text: fmt.Sprintf(format, args...)}
+}
+
+// env is what a command may touch: tests hand in buffers and an in-memory network.
+type env struct {
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	network link.Network
+}
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	code := run(ctx, &env{stdin: stdin, stdout: stdout, stderr: stderr, network: link.TCP{}}, args)
+	if code == exitFailed && ctx.Err() != nil {
+		return exitInterrupted
+	}
+	return code
+}
+
+func run(ctx context.Context, e *env, args []string) int {
+	err := newApp(e).RunContext(ctx, args)
+	var ee *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &ee):
+		if ee.text != "" {
+			fmt.Fprintln(e.stderr, ee.text)
+		}
+		return ee.code
+	default:
+		fmt.Fprintf(e.stderr, "kz: %v\n", err)
+		return exitFailed
+	}
+}
+
+func newApp(e *env) *ucli.App {
+	app := &ucli.App{
+		Name:                      "kz",
+		Usage:                     "classic Apache Kafka 2.8 on ZooKeeper, to be read, run and broken",
+		Writer:                    e.stdout,
+		ErrWriter:                 e.stderr,
+		Reader:                    e.stdin,
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true, // --override log.dirs=/a,/b is one value
+		ExitErrHandler:            func(*ucli.Context, error) {},
+		OnUsageError:              usageError,
+		Commands: []*ucli.Command{
+			brokerCommand(e),
+			classic(e, "topics", "create, list, describe and alter topics (kafka-topics.sh)", runTopics),
+			classic(e, "dump-log", "show what is in segments and indexes (kafka-dump-log.sh)", runDumpLog),
+			classic(e, "producer-perf-test", "measure producing (kafka-producer-perf-test.sh)", runProducerPerf),
+			classic(e, "consumer-perf-test", "measure consuming (kafka-consumer-perf-test.sh)", runConsumerPerf),
+			versionCommand(e),
+		},
+	}
+	app.Action = func(c *ucli.Context) error {
+		if c.NArg() == 0 {
+			return ucli.ShowAppHelp(c)
+		}
+		return unknownCommand(app, c.Args().First())
+	}
+	for _, c := range app.Commands {
+		if c.OnUsageError == nil {
+			c.OnUsageError = usageError
+		}
+	}
+	return app
+}
+
+func unknownCommand(app *ucli.App, name string) error {
+	var names []string
+	for _, c := range app.Commands {
+		names = append(names, c.Name)
+	}
+	hint := "Run 'kz help' for the list."
+	if near := nearest(name, names); near != "" {
+		hint = fmt.Sprintf("Did you mean %q?", near)
+	}
+	return exitf(exitUsage, "kz: no command %q. %s", name, hint)
+}
+
+func usageError(c *ucli.Context, err error, _ bool) error {
+	hint := fmt.Sprintf("Run 'kz %s --help' for its flags.", c.Command.Name)
+	if flag, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
+		var names []string
+		for _, f := range c.Command.Flags {
+			names = append(names, f.Names()...)
+		}
+		if near := nearest(strings.TrimLeft(flag, "-"), names); near != "" {
+			hint = fmt.Sprintf("Did you mean --%s?", near)
+		}
+	}
+	return exitf(exitUsage, "kz %s: %v. %s", c.Command.Name, err, hint)
+}
+
+// classic wires one of Kafka's own tools: it reads its flags itself, as Kafka does.
+func classic(e *env, name, usage string, run func(context.Context, *env, []string) error) *ucli.Command {
+	return &ucli.Command{
+		Name:            name,
+		Usage:           usage,
+		SkipFlagParsing: true,
+		HideHelp:        true,
+		Action:          func(c *ucli.Context) error { return run(c.Context, e, c.Args().Slice()) },
+	}
+}
