@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A frame is an int32 size, big-endian, and as many bytes. Requests and answers are both
+// framed so; nothing else is ever on a connection.
+
+// Memory for a frame is taken in steps: firstStep at once, and growStep times what has
+// arrived whenever that is full. So a claimed 100 MB costs 64 KiB until bytes come, while
+// the common frame is read into its final place without being copied.
+const (
+	firstStep = 64 << 10
+	growStep  = 16
+)
+
+// FrameSizeError is a size that is negative or above the limit. The stream cannot be
+// used any further.
+type FrameSizeError struct{ Size, Max int32 }
+
+func (e *FrameSizeError) Error() string {
+	return fmt.Sprintf("frame of %d bytes: allowed are 0 to %d", e.Size, e.Max)
+}
+
+// ReadFrame reads one size-prefixed frame of at most max bytes; the size is checked before
+// allocating. io.EOF means the stream ended between two frames, io.ErrUnexpectedEOF inside one.
+func ReadFrame(r io.Reader, max int32) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	n, err := checkSize(head[:], max)
+	if err != nil {
+		return nil, err
+	}
+	frame, have := make([]byte, min(n, firstStep)), 0
+	for {
+		if err := readAll(r, frame[have:]); err != nil {
+			return nil, err
+		}
+		if have = len(frame); have == n {
+			return frame, nil
+		}
+		frame = append(make([]byte, 0, nextStep(have, n)), frame...)
+		frame = frame[:cap(frame)]
+	}
+}
+
+// ReadPooledFrame is ReadFrame into a buffer of the pool, which the caller frees.
+func ReadPooledFrame(r *bufio.Reader, max int32) (*Buffer, error) {
+	head, err := r.Peek(4)
+	if err != nil {
+		if err == io.EOF && len(head) > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	n, err := checkSize(head, max)
+	if err != nil {
+		return nil, err
+	}
+	r.Discard(4) // cannot fail: it was peeked
+	buf, have := GetBuffer(min(n, firstStep)), 0
+	for {
+		if err := readAll(r, buf.B[have:]); err != nil {
+			buf.Free()
+			return nil, err
+		}
+		if have = len(buf.B); have == n {
+			return buf, nil
+		}
+		bigger := GetBuffer(nextStep(have, n))
+		copy(bigger.B, buf.B)
+		buf.Free()
+		buf = bigger
+	}
+}
+
+func nextStep(have, want int) int { return min(want, have*growStep) }
+
+func checkSize(head []byte, max int32) (int, error) {
+	size := int32(binary.BigEndian.Uint32(head))
+	if size < 0 || size > max {
+		return 0, &FrameSizeError{size, max}
+	}
+	return int(size), nil
+}
+
+// readAll fills p; the end of the stream is an unexpected one here.
+func readAll(r io.Reader, p []byte) error {
+	_, err := io.ReadFull(r, p)
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

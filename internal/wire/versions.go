@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// The api keys that this package or the network must know by number. All others are
+// only rows of tables.
+const (
+	keyControlledShutdown = 7
+	keyApiVersions        = 18
+)
+
+// VersionRange is one row of the table of versions, pinned to what Kafka 2.8 advertises.
+type VersionRange struct{ Key, Min, Max int16 }
+
+// Contains says whether version is one of the row's.
+func (r VersionRange) Contains(version int16) bool { return r.Min <= version && version <= r.Max }
+
+// served is ascending by key, as ApiVersions lists it. Upper bounds are Kafka 2.8's, of
+// every row; kmsg itself goes higher. Lower bounds above 0 (Produce, Fetch, ListOffsets)
+// leave out the versions that speak record formats 0 and 1.
+var served = []VersionRange{
+	{0, 3, 9},  // Produce
+	{1, 4, 12}, // Fetch
+	{2, 1, 6},  // ListOffsets
+	{3, 0, 11}, // Metadata
+	{4, 0, 5},  // LeaderAndIsr
+	{5, 0, 3},  // StopReplica
+	{6, 0, 7},  // UpdateMetadata
+	{7, 0, 3},  // ControlledShutdown
+	{18, 0, 3}, // ApiVersions
+	{19, 0, 7}, // CreateTopics
+	{23, 0, 4}, // OffsetForLeaderEpoch
+	{32, 0, 4}, // DescribeConfigs
+	{37, 0, 3}, // CreatePartitions
+	{60, 0, 0}, // DescribeCluster
+}
+
+// Served is the table of the APIs this broker advertises, ascending by key. What is not
+// here is not advertised and closes the connection. The slice is the caller's own.
+func Served() []VersionRange { return append([]VersionRange(nil), served...) }
+
+// Lookup finds a row of Served.
+func Lookup(key int16) (VersionRange, bool) {
+	for _, r := range served {
+		if r.Key == key {
+			return r, true
+		}
+	}
+	return VersionRange{}, false
+}
+
+// What flexibleFrom says besides a version.
+const (
+	neverFlexible = -1
+	notAnAPI      = -2
+)
+
+// flexibleFrom[key] is the first version of an API whose header and body have tag
+// sections (KIP-482). It is asked of kmsg once, so that no header costs a throw-away
+// request.
+var flexibleFrom = func() (t [kmsg.MaxKey + 1]int16) {
+	for key := range t {
+		req := kmsg.RequestForKey(int16(key))
+		if req == nil {
+			t[key] = notAnAPI
+			continue
+		}
+		t[key] = neverFlexible
+		for v := range req.MaxVersion() + 1 {
+			if req.SetVersion(v); req.IsFlexible() {
+				t[key] = v
+				break
+			}
+		}
+	}
+	return t
+}()
+
+// knownKey says whether key is an API of Kafka at all, served here or not.
+func knownKey(key int16) bool {
+	return 0 <= key && key <= kmsg.MaxKey && flexibleFrom[key] != notAnAPI
+}
+
+// flexible says whether that version of a known API is a flexible one. A version that is
+// too new counts: the header of an ApiVersions request from the future must parse.
+func flexible(key, version int16) bool {
+	return knownKey(key) && flexibleFrom[key] >= 0 && version >= flexibleFrom[key]
+}
+
+// APIName is Kafka's name of an api key, for logs: "Fetch", "api key 99".
+func APIName(key int16) string {
+	if !knownKey(key) {
+		return fmt.Sprintf("api key %d", key)
+	}
+	return kmsg.NameForKey(key)
+}
+
+// KeyForName finds an API by its name in any case: "fetch" is 1.
+func KeyForName(name string) (int16, bool) {
+	for key := range int16(kmsg.MaxKey + 1) {
+		if knownKey(key) && strings.EqualFold(name, kmsg.NameForKey(key)) {
+			return key, true
+		}
+	}
+	return 0, false
+}
