@@ -108,3 +108,47 @@ func Leader(t testing.TB, cl *kgo.Client, name string, partition int32) int32 {
 	})
 	return leader
 }
+
+// Controller waits until the brokers agree on a controller and returns its id.
+func (c *Processes) Controller(within time.Duration) int32 {
+	c.t.Helper()
+	id := int32(-1)
+	Eventually(c.t, within, "the brokers to agree on a controller", func() (bool, string) {
+		id = -1
+		for _, n := range c.Sorted() {
+			if !n.Running() {
+				continue
+			}
+			m, err := metadata(n.Addr)
+			if err != nil {
+				return false, err.Error()
+			}
+			if m.ControllerID < 0 || id >= 0 && m.ControllerID != id {
+				return false, fmt.Sprintf("broker %d says %d, another %d", n.ID, m.ControllerID, id)
+			}
+			id = m.ControllerID
+		}
+		return id >= 0, "no broker runs"
+	})
+	return id
+}
+
+// ClientOf is an outside client that knows only these addresses at first.
+func (c *Processes) ClientOf(seeds []string, opts ...kgo.Opt) *kgo.Client {
+	return outsideClient(c.t, seeds, opts...)
+}
+
+// MoveLeader stops and starts the leader of a partition, so that another replica leads, and returns
+// the new leader's node.
+func (c *Processes) MoveLeader(cl *kgo.Client, topic string, partition int32) *Node {
+	c.t.Helper()
+	old := c.Nodes[Leader(c.t, cl, topic, partition)]
+	old.Stop()
+	Eventually(c.t, 60*time.Second, "another leader", func() (bool, string) {
+		l := Leader(c.t, cl, topic, partition)
+		return l != old.ID, fmt.Sprintf("still %d", l)
+	})
+	old.Start()
+	AwaitISR(c.t, cl, topic, len(c.Nodes), 90*time.Second)
+	return c.Nodes[Leader(c.t, cl, topic, partition)]
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A load is one produce run and the consume run of what it wrote.
+type load struct {
+	acks       string // "1", "all"
+	size       int
+	codec      string // "none", "lz4"
+	megabytes  int
+	partitions int
+}
+
+func loads(o options) []load {
+	var out []load
+	for _, acks := range []string{"1", "all"} {
+		for _, size := range []int{100, 1000} {
+			for _, codec := range []string{"none", "lz4"} {
+				mb := o.megabytes
+				if size == 100 { // the client's cost per record dominates
+					mb /= 4
+				}
+				out = append(out, load{acks, size, codec, mb, o.partitions})
+			}
+		}
+	}
+	return out
+}
+
+func (l load) label() string {
+	return fmt.Sprintf("acks=%s, %d B, %s", l.acks, l.size, l.codec)
+}
+
+func (l load) run(s *system, r *report) error {
+	topic := fmt.Sprintf("load-%s-%d-%s", l.acks, l.size, l.codec)
+	if err := createTopic(s.addrs, topic, l.partitions, 3); err != nil {
+		return err
+	}
+	records := l.megabytes * 1_000_000 / l.size
+	before, err := s.cpu()
+	if err != nil {
+		return err
+	}
+	took, err := produce(s.addrs, topic, l, records)
+	if err != nil {
+		return err
+	}
+	after, err := s.cpu()
+	if err != nil {
+		return err
+	}
+	mb := float64(records) * float64(l.size) / 1e6
+	r.put("produce "+l.label(), s.name, mb/took.Seconds(), "MB/s", higher)
+	r.put("  broker CPU, "+l.label(), s.name, (after-before)/(mb/1000), "s/GB", lower)
+	if l.acks != "all" {
+		return nil
+	}
+	took, err = consume(s.addrs, topic, records)
+	if err != nil {
+		return err
+	}
+	last, err := s.cpu()
+	if err != nil {
+		return err
+	}
+	kind := fmt.Sprintf("%d B, %s", l.size, l.codec)
+	r.put("consume "+kind, s.name, mb/took.Seconds(), "MB/s", higher)
+	r.put("  broker CPU, consume "+kind, s.name, (last-after)/(mb/1000), "s/GB", lower)
+	return nil
+}
+
+func createTopic(addrs []string, topic string, partitions int, rf int16) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	adm := kadm.NewClient(cl)
+	adm.SetTimeoutMillis(int32(deadline.Milliseconds()))
+	resp, err := adm.CreateTopic(ctx, int32(partitions), rf, nil, topic)
+	if err == nil {
+		err = resp.Err
+	}
+	return err
+}
+
+// payload is bytes of which about half compress, as text does.
+func payload(size int) []byte {
+	b := make([]byte, size)
+	_, _ = rand.Read(b[:size/2])
+	for i := size / 2; i < size; i++ {
+		b[i] = byte('a' + i%7)
+	}
+	return b
+}
+
+func produce(addrs []string, topic string, l load, records int) (time.Duration, error) {
+	acks := kgo.LeaderAck()
+	if l.acks == "all" {
+		acks = kgo.AllISRAcks()
+	}
+	codec := kgo.NoCompression()
+	if l.codec == "lz4" {
+		codec = kgo.Lz4Compression()
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.DisableIdempotentWrite(), kgo.RequiredAcks(acks),
+		kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(1_000_000), kgo.ProducerLinger(5*time.Millisecond),
+		kgo.MaxBufferedRecords(200_000), kgo.MaxProduceRequestsInflightPerBroker(5),
+		kgo.RecordPartitioner(kgo.UniformBytesPartitioner(64<<10, false, false, nil)))
+	if err != nil {
+		return 0, err
+	}
+	defer cl.Close()
+	value := payload(l.size)
+	var failed atomic.Pointer[error]
+	promise := func(_ *kgo.Record, err error) {
+		if err != nil {
+			failed.Store(&err)
+		}
+	}
+	start := time.Now()
+	for range records {
+		cl.Produce(context.Background(), &kgo.Record{Topic: topic, Value: value}, promise)
+	}
+	if err := cl.Flush(context.Background()); err != nil {
+		return 0, err
+	}
+	took := time.Since(start)
+	if e := failed.Load(); e != nil {
+		return 0, *e
+	}
+	return took, nil
+}
+
+func consume(addrs []string, topic string, records int) (time.Duration, error) {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchMaxPartitionBytes(4<<20))
+	if err != nil {
+		return 0, err
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	start := time.Now()
+	for got := 0; got < records; {
+		f := cl.PollFetches(ctx)
+		if errs := f.Errors(); len(errs) > 0 {
+			return 0, errs[0].Err
+		}
+		got += f.NumRecords()
+	}
+	return time.Since(start), nil
+}
+
+// fixedRate sends records at a steady rate and prints how long acknowledgements took.
+func fixedRate(o options, s *system, r *report) error {
+	const topic = "rate"
+	if err := createTopic(s.addrs, topic, o.partitions, 3); err != nil {
+		return err
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(s.addrs...), kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.MaxProduceRequestsInflightPerBroker(5), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	value := payload(1000)
+	var mu sync.Mutex
+	var took []time.Duration
+	send := func() {
+		at := time.Now()
+		cl.Produce(context.Background(), &kgo.Record{Topic: topic, Value: value}, func(_ *kgo.Record, err error) {
+			if err == nil {
+				mu.Lock()
+				took = append(took, time.Since(at))
+				mu.Unlock()
+			}
+		})
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	start, sent := time.Now(), 0
+	for time.Since(start) < time.Duration(o.seconds)*time.Second {
+		<-tick.C
+		for due := int(time.Since(start).Seconds() * float64(o.rate)); sent < due; sent++ {
+			send()
+		}
+	}
+	if err := cl.Flush(context.Background()); err != nil {
+		return err
+	}
+	sort.Slice(took, func(i, j int) bool { return took[i] < took[j] })
+	if len(took) == 0 {
+		return fmt.Errorf("nothing was acknowledged at a fixed rate")
+	}
+	at := func(q float64) float64 { return took[int(q*float64(len(took)-1))].Seconds() * 1000 }
+	label := fmt.Sprintf("latency acks=all, 1 kB, %d/s", o.rate)
+	r.put(label+", p50", s.name, at(0.50), "ms", lower)
+	r.put(label+", p99", s.name, at(0.99), "ms", lower)
+	return nil
+}
