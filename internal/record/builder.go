@@ -14,8 +14,8 @@ type Builder struct {
 
 	// buf is the batch as it grows, not compressed: room for the header, then records.
 	buf []byte
-	// out is the closed batch: buf itself, or the compressed copy.
-	out []byte
+	// out is the closed batch: buf itself, or folded, the compressed copy.
+	out, folded []byte
 
 	count          int32
 	lastOffset     int64
@@ -170,7 +170,8 @@ func (w *Builder) Bytes() []byte {
 	}
 	w.out = w.buf
 	if w.codec != None {
-		w.out = compress(w.codec, make([]byte, HeaderSize, HeaderSize+len(w.buf)/2), w.buf[HeaderSize:])
+		w.folded = compress(w.codec, append(w.folded[:0], w.buf[:HeaderSize]...), w.buf[HeaderSize:])
+		w.out = w.folded
 	}
 	maxTimestamp := w.maxTimestamp
 	if w.flags&attrLogAppendTime != 0 {

@@ -54,26 +54,37 @@ func (w *walker) close() {
 }
 
 // next reads the next record into f, with key, value and headers.
-func (w *walker) next(f *fields) error { return w.step(f, (*stream).next) }
+func (w *walker) next(f *fields) error {
+	if w.stream == nil {
+		return w.check(f)
+	}
+	if err := w.stream.next(f); err != nil {
+		return err
+	}
+	return w.step()
+}
 
 // check reads the next record into f; a large compressed one leaves only its lengths.
-func (w *walker) check(f *fields) error { return w.step(f, (*stream).check) }
-
-func (w *walker) step(f *fields, read func(*stream, *fields) error) error {
+func (w *walker) check(f *fields) error {
 	if w.stream != nil {
-		if err := read(w.stream, f); err != nil {
+		if err := w.stream.check(f); err != nil {
 			return err
 		}
-	} else {
-		body, rest, err := cutRecord(w.rest)
-		if err != nil {
-			return err
-		}
-		w.rest = rest
-		if err := f.parse(body); err != nil {
-			return err
-		}
+		return w.step()
 	}
+	body, rest, err := cutRecord(w.rest)
+	if err != nil {
+		return err
+	}
+	w.rest = rest
+	if err := f.parse(body); err != nil {
+		return err
+	}
+	return w.step()
+}
+
+// step counts a record; after the last one nothing may follow.
+func (w *walker) step() error {
 	if w.left--; w.left > 0 {
 		return nil
 	}

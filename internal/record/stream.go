@@ -25,7 +25,8 @@ type stream struct {
 
 	// keep: what was handed out stays as it is, so a full window is replaced rather
 	// than moved. Else the next record overwrites the last.
-	keep bool
+	keep   bool
+	pooled *[]byte // the window, if it came from the pool
 }
 
 var windows = sync.Pool{New: func() any { b := make([]byte, windowSize); return &b }}
@@ -43,16 +44,16 @@ func openStream(b Batch, keep bool) (*stream, error) {
 	if keep {
 		s.buf = make([]byte, min(windowSize, max(1<<10, 4*len(b))))
 	} else {
-		s.buf = *windows.Get().(*[]byte)
+		s.pooled = windows.Get().(*[]byte)
+		s.buf = *s.pooled
 	}
 	return s, nil
 }
 
 func (s *stream) close() {
 	putDecoder(s.codec, s.dec)
-	if !s.keep && len(s.buf) == windowSize {
-		buf := s.buf
-		windows.Put(&buf)
+	if s.pooled != nil {
+		windows.Put(s.pooled)
 	}
 	*s = stream{}
 	streams.Put(s)
