@@ -1,0 +1,26 @@
+// Package producer sends records to the leaders of their partitions, in batches.
+//
+//	what comes in   records, from any goroutine
+//	what goes out   Produce requests, at most max.in.flight per broker; one callback per record
+//	who runs it     Send on the caller's goroutine: partition, append to a batch, that is all
+//	                one sender and one receiver per broker (sender.go)
+//	                one keeper: metadata, expiry, new brokers (keeper.go)
+//
+// The one rule: a batch has one owner. While it is open its partition's queue owns
+// it (queue.mu); once drained it belongs to the request it is in, until the receiver
+// completes it or puts it back at the front of its queue. Its callbacks run exactly
+// once, on the receiver or the keeper, with no lock held.
+//
+// Where Kafka has one Sender thread over non-blocking sockets, we have a pair of
+// goroutines per broker: a slow broker cannot delay the requests of the others.
+//
+// Order: a retried batch goes to the front of its queue. With more than one request
+// in flight per broker a retry can still be overtaken by its successor, as in Kafka
+// without idempotence; with MaxInFlight 1 the partition is muted until the answer is
+// there, and order holds. enable.idempotence and transactions are refused by name.
+//
+// Reading order: producer.go, partitioner.go, queue.go, batch.go, memory.go,
+// sender.go, answer.go, keeper.go.
+//
+// Mirrors KafkaProducer, RecordAccumulator, BufferPool and Sender.
+package producer
