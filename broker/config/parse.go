@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -66,11 +67,11 @@ func (p *parser) readAll() {
 		}
 		v, err := k.parse(p.set[name])
 		if err != nil {
-			text := p.set[name]
+			text := strconv.Quote(p.set[name])
 			if k.Sensitive() {
-				text = "[hidden]"
+				text = "the value"
 			}
-			p.fault(name, "%s (allowed: %s)", strings.TrimPrefix(invalid(name, text, err), "Invalid value "), k.Range())
+			p.fault(name, "%s: %s (allowed: %s)", text, err, k.Range())
 			continue
 		}
 		switch k.Serving.kind {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,11 +24,11 @@ func ValidateTopicOverrides(overrides map[string]string) error {
 	for _, name := range names {
 		k, _ := LookupTopicKey(name)
 		if _, err := k.parse(overrides[name]); err != nil {
-			return kafkaerr.New(kafkaerr.InvalidConfig, invalid(name, overrides[name], err))
+			return kafkaerr.New(kafkaerr.InvalidConfig, invalid(name, err))
 		}
 		if name == "message.format.version" && oldFormat.MatchString(strings.TrimSpace(overrides[name])) {
-			return kafkaerr.New(kafkaerr.InvalidConfig, invalid(name, overrides[name],
-				fmt.Errorf("kz stores records in format 2 only, that is 0.11.0 and above")))
+			return kafkaerr.New(kafkaerr.InvalidConfig, invalid(name,
+				&valueError{overrides[name], errors.New("kz stores records in format 2 only, that is 0.11.0 and above")}))
 		}
 	}
 	lag := func(name string) int64 {
@@ -65,7 +66,7 @@ func ApplyOverrides(defaults commitlog.Config, overrides map[string]string) (com
 		v, err := k.parse(overrides[name])
 		if err != nil {
 			if first == nil {
-				first = kafkaerr.New(kafkaerr.InvalidConfig, invalid(name, overrides[name], err))
+				first = kafkaerr.New(kafkaerr.InvalidConfig, invalid(name, err))
 			}
 			continue
 		}
@@ -127,4 +128,3 @@ func apply(c *commitlog.Config, name string, v any) {
 		c.UncleanLeaderElection = v.(bool)
 	}
 }
-

@@ -201,19 +201,38 @@ func (name throttledReplicas) check(v any) error {
 
 func (name throttledReplicas) rangeText() string { return "'*' or partition:broker pairs" }
 
-// invalid is Kafka's ConfigException for one value.
-func invalid(name, text string, err error) string {
-	if w, ok := err.(*wordError); ok {
-		text = w.word
-	}
-	return fmt.Sprintf("Invalid value %s for configuration %s: %s", text, name, err)
+// valueError is a value that does not fit, with the value as Kafka would show it.
+type valueError struct {
+	shown string
+	err   error
 }
 
-// parse reads one value of the key and checks its range.
+func (e *valueError) Error() string { return e.err.Error() }
+
+// invalid is Kafka's ConfigException for one value.
+func invalid(name string, err error) string {
+	shown := ""
+	if v, ok := err.(*valueError); ok {
+		shown = v.shown
+	}
+	return fmt.Sprintf("Invalid value %s for configuration %s: %s", shown, name, err)
+}
+
+// parse reads one value of the key and checks its range. Errors are *valueError.
 func (k Key) parse(text string) (any, error) {
 	v, err := parseValue(k.Type, text)
-	if err == nil && k.valid != nil {
-		err = k.valid.check(v)
+	if err != nil {
+		return nil, &valueError{text, err}
 	}
-	return v, err
+	if k.valid == nil {
+		return v, nil
+	}
+	if err := k.valid.check(v); err != nil {
+		shown := show(v)
+		if w, ok := err.(*wordError); ok {
+			shown = w.word
+		}
+		return nil, &valueError{shown, err}
+	}
+	return v, nil
 }
