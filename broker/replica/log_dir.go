@@ -1,0 +1,41 @@
+package replica
+
+import (
+	"context"
+
+	"kz/internal/journal"
+	"kz/internal/topic"
+	"kz/zkpaths"
+)
+
+// LogDirFailure takes the partitions of a failed directory offline, answers who waits
+// for them with KAFKA_STORAGE_ERROR, and tells the controller, which then elects
+// leaders elsewhere. With no directory left the broker ends: what it would answer is
+// false. commitlog calls it once per directory, on a goroutine of its own, when the
+// logs are already out of its books; it may wait for ZooKeeper.
+func (m *Manager) LogDirFailure(dir string, logs []topic.Partition) {
+	m.stateMu.Lock()
+	m.log.Error().Str("dir", dir).Int("partitions", len(logs)).Msg("log dir failed; its replicas are offline")
+	m.removeFetchers(logs)
+	for _, id := range logs {
+		m.markOffline(id)
+	}
+	m.stateMu.Unlock()
+	for _, id := range logs {
+		m.completeAll(id) // no lock is held
+	}
+	if m.deps.Journal.On() {
+		m.deps.Journal.Emit(journal.Event{Kind: journal.LogDirFailed, Source: "replica", Path: dir})
+	}
+	if len(m.deps.Logs.LiveDirs()) == 0 {
+		m.deps.Halt("all log dirs have failed, the last one is " + dir)
+		return
+	}
+	m.tellLogDirFailure(m.ctx)
+}
+
+func (m *Manager) tellLogDirFailure(ctx context.Context) {
+	if _, err := m.deps.Zk.CreateSequential(ctx, zkpaths.LogDirEventPrefix, zkpaths.EncodeLogDirEvent(m.cfg.BrokerID)); err != nil {
+		m.log.Error().Err(err).Msg("could not tell the controller of the failed log dir")
+	}
+}
