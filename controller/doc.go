@@ -1,0 +1,2 @@
+// Package controller is Kafka's controller on ZooKeeper.
+package controller
