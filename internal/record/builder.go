@@ -146,6 +146,10 @@ func (w *Builder) SetLogAppendTime(ms int64) {
 // SetLastOffset keeps offsets that have no record any more, as compaction does.
 func (w *Builder) SetLastOffset(offset int64) { w.lastOffset = max(w.lastOffset, offset) }
 
+// SetMaxTimestamp sets a max timestamp that no record has any more: a batch that
+// compaction has emptied keeps it.
+func (w *Builder) SetMaxTimestamp(ms int64) { w.maxTimestamp = max(w.maxTimestamp, ms) }
+
 func (w *Builder) setFlag(bit int16, on bool) {
 	w.flags &^= bit
 	if on {
