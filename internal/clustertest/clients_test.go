@@ -62,7 +62,7 @@ func numbers(n int) []byte {
 func TestKcat(t *testing.T) {
 	kcat := needs(t, "kcat", "KZ_REQUIRE_KCAT")
 	zk := zktest.Start(t)
-	c := clustertest.StartProcesses(t, zk.Addr(), 3, quick())
+	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
 	seeds := strings.Join(c.Seeds(), ",")
 	list := string(output(t, nil, kcat, "-b", seeds, "-L"))
 	for _, n := range c.Sorted() {
@@ -113,7 +113,7 @@ func mustBeNumbers(t *testing.T, lines []byte, n int) {
 // franz-go and sarama, idempotence off, with every codec.
 func TestGoClients(t *testing.T) {
 	zk := zktest.Start(t)
-	c := clustertest.StartProcesses(t, zk.Addr(), 3, quick())
+	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
 	kgoCodecs := map[string]kgo.CompressionCodec{"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()}
 	saramaCodecs := map[string]sarama.CompressionCodec{"none": sarama.CompressionNone, "gzip": sarama.CompressionGZIP, "snappy": sarama.CompressionSnappy, "lz4": sarama.CompressionLZ4, "zstd": sarama.CompressionZSTD}
 	const n = 10000

@@ -27,7 +27,7 @@ func referenceKafka(t *testing.T) string {
 func TestJavaTools(t *testing.T) {
 	kafka := referenceKafka(t)
 	zk := zktest.Start(t)
-	c := clustertest.StartProcesses(t, zk.Addr(), 3, quick())
+	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
 	seeds := strings.Join(c.Seeds(), ",")
 	run := func(stdin []byte, args ...string) string { return string(output(t, stdin, kafka, args...)) }
 	contains := func(got, want string) {

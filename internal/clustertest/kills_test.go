@@ -16,7 +16,7 @@ import (
 // ZooKeeper's log must show one controller at a time.
 func TestKillsLoseNothingAcknowledged(t *testing.T) {
 	zk := zktest.Start(t)
-	c := clustertest.StartProcesses(t, zk.Addr(), 3, quick())
+	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
 	cl := c.Client()
 	const topic, partitions = "orders", 4
 	clustertest.CreateTopic(t, cl, topic, partitions, 3, "min.insync.replicas", "2")

@@ -29,6 +29,42 @@ func produceRequest(topic string, partition int32, acks int16, value string) *km
 	return req
 }
 
+// Produce sends each value in a request of its own to one broker, which it takes for the leader, and
+// returns what was acknowledged at which offset, and how often each error came. With acks=0 nothing
+// is ever acknowledged; nothing acknowledged is then no refusal.
+func Produce(addr, topic string, partition int32, acks int16, timeout time.Duration, values []string) ([]Ack, map[kafkaerr.Code]int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
+	defer cancel()
+	conn, err := wire.Dial(ctx, link.TCP{}, addr, "table")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer conn.Close()
+	var acked []Ack
+	codes := map[kafkaerr.Code]int{}
+	for _, v := range values {
+		req := produceRequest(topic, partition, acks, v)
+		req.TimeoutMillis = int32(timeout.Milliseconds())
+		if acks == 0 {
+			if err := conn.SendOnly(req); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		resp, err := conn.Do(ctx, req)
+		if err != nil {
+			return nil, nil, err
+		}
+		p := resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0]
+		if code := kafkaerr.Code(p.ErrorCode); code != kafkaerr.None {
+			codes[code]++
+			continue
+		}
+		acked = append(acked, Ack{v, p.BaseOffset, time.Now()})
+	}
+	return acked, codes, nil
+}
+
 // Unacknowledged puts n acks=1 produce requests into a broker's sockets without waiting for answers;
 // the function it returns waits for them and says how many were accepted.
 func (c *Processes) Unacknowledged(n *Node, topic string, partition int32, count int) (accepted func() int) {

@@ -83,7 +83,7 @@ func writeCheckpoint(t *testing.T, partitionDir, name, text string) {
 // acknowledged record is served, and the journal says what was mended.
 func TestDamagedDirectoriesAreMended(t *testing.T) {
 	zk := zktest.Start(t)
-	c := clustertest.StartProcesses(t, zk.Addr(), 1, quick("log.segment.bytes", "65536", "log.index.interval.bytes", "1024"))
+	c := clustertest.StartProcesses(t, zk.Addr, 1, quick("log.segment.bytes", "65536", "log.index.interval.bytes", "1024"))
 	cl := c.Client()
 	clustertest.CreateTopic(t, cl, "orders", 1, 1)
 	w := clustertest.StartWorkload(t, c.Seeds(), "orders", 1, 100, 200, kgo.AllISRAcks())
@@ -118,7 +118,7 @@ func TestDamagedDirectoriesAreMended(t *testing.T) {
 // kill -9 again and again while segments roll every few dozen records.
 func TestKillsDuringRoll(t *testing.T) {
 	zk := zktest.Start(t)
-	c := clustertest.StartProcesses(t, zk.Addr(), 1, quick("log.segment.bytes", "4096", "log.index.interval.bytes", "256"))
+	c := clustertest.StartProcesses(t, zk.Addr, 1, quick("log.segment.bytes", "4096", "log.index.interval.bytes", "256"))
 	cl := c.Client()
 	clustertest.CreateTopic(t, cl, "orders", 2, 1)
 	w := clustertest.StartWorkload(t, c.Seeds(), "orders", 2, 20, 100, kgo.AllISRAcks())
@@ -137,7 +137,7 @@ func TestKillsDuringRoll(t *testing.T) {
 // the session's end. How soon is printed, and so is each broker's memory.
 func TestTwoThousandPartitions(t *testing.T) {
 	zk := zktest.Start(t)
-	c := clustertest.StartProcesses(t, zk.Addr(), 3, quick("zookeeper.session.timeout.ms", "6000", "replica.lag.time.max.ms", "30000"))
+	c := clustertest.StartProcesses(t, zk.Addr, 3, quick("zookeeper.session.timeout.ms", "6000", "replica.lag.time.max.ms", "30000"))
 	cl := c.Client()
 	const topic, partitions = "many", 2000
 	begin := time.Now()

@@ -152,3 +152,29 @@ func (c *Processes) MoveLeader(cl *kgo.Client, topic string, partition int32) *N
 	AwaitISR(c.t, cl, topic, len(c.Nodes), 90*time.Second)
 	return c.Nodes[Leader(c.t, cl, topic, partition)]
 }
+
+// CreateAssigned makes a topic with the replicas of each partition given.
+func CreateAssigned(cl *kgo.Client, name string, assignment [][]int32, configs ...string) error {
+	req := kmsg.NewPtrCreateTopicsRequest()
+	rt := kmsg.NewCreateTopicsRequestTopic()
+	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = name, -1, -1
+	for p, replicas := range assignment {
+		ra := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
+		ra.Partition, ra.Replicas = int32(p), replicas
+		rt.ReplicaAssignment = append(rt.ReplicaAssignment, ra)
+	}
+	for i := 0; i+1 < len(configs); i += 2 {
+		rc := kmsg.NewCreateTopicsRequestTopicConfig()
+		rc.Name, rc.Value = configs[i], kmsg.StringPtr(configs[i+1])
+		rt.Configs = append(rt.Configs, rc)
+	}
+	req.Topics = append(req.Topics, rt)
+	req.TimeoutMillis = 30000
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return err
+	}
+	return kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+}

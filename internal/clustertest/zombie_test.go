@@ -18,7 +18,7 @@ import (
 // acks=1, before it learns that it was deposed; then it is fenced, cuts that off and rejoins.
 func TestZombieLeaderIsFenced(t *testing.T) {
 	zk := zktest.Start(t)
-	c := clustertest.StartProcesses(t, zk.Addr(), 3, quick())
+	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
 	cl := c.Client()
 	const topic = "orders"
 	clustertest.CreateTopic(t, cl, topic, 1, 3, "min.insync.replicas", "2")
@@ -67,7 +67,7 @@ func TestZombieLeaderIsFenced(t *testing.T) {
 // writes nothing.
 func TestZombieControllerWritesNothing(t *testing.T) {
 	zk := zktest.Start(t)
-	c := clustertest.StartProcesses(t, zk.Addr(), 3, quick())
+	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
 	cl := c.Client()
 	old := c.Nodes[c.Controller(30*time.Second)]
 	const topic, partitions = "half", 300

@@ -17,7 +17,7 @@ import (
 // back, every broker is registered once and no epoch went backwards.
 func TestZookeeperAwayForHalfAMinute(t *testing.T) {
 	zk := zktest.Start(t)
-	c := clustertest.StartProcesses(t, zk.Addr(), 3, quick())
+	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
 	cl := c.Client()
 	const topic, partitions = "orders", 3
 	clustertest.CreateTopic(t, cl, topic, partitions, 3, "min.insync.replicas", "2")
@@ -44,7 +44,7 @@ func TestZookeeperAwayForHalfAMinute(t *testing.T) {
 		}
 	}
 
-	zk.Start()
+	zk.StartAgain(t)
 	c.AwaitBrokers(60*time.Second, 1, 2, 3)
 	clustertest.CreateTopic(t, cl, "after", 3, 3) // the controller works again
 	clustertest.AwaitISR(t, cl, topic, 3, 60*time.Second)
