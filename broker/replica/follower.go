@@ -21,9 +21,9 @@ func (p *Partition) followedLog() (*commitlog.Log, error) {
 // over the leader's high watermark, as far as the log reaches, and log start. Empty
 // records only do the latter. It fails with NOT_LEADER_OR_FOLLOWER when this broker
 // no longer follows p at leaderEpoch. The records are written as they are, from the
-// caller's buffer.
+// caller's buffer. The moments of a follower lie in broker/fetcher, which calls this
+// under a lock of its own.
 func (m *Manager) FollowerAppend(id topic.Partition, leaderEpoch int32, records []byte, leaderHW, leaderLogStart int64) (commitlog.AppendInfo, error) {
-	m.deps.Journal.At(journal.MomentFollowerAppend, id.String())
 	p, code := m.partition(id)
 	if code != kafkaerr.None {
 		return commitlog.AppendInfo{}, code
@@ -125,11 +125,7 @@ func (m *Manager) truncateFollower(id topic.Partition, offset int64, cut func(*c
 	if code != kafkaerr.None {
 		return code
 	}
-	if err := p.truncate(offset, cut); err != nil {
-		return err
-	}
-	m.deps.Journal.At(journal.MomentFollowerTruncated, id.String())
-	return nil
+	return p.truncate(offset, cut)
 }
 
 func (p *Partition) truncate(offset int64, cut func(*commitlog.Log) error) error {
