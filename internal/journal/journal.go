@@ -22,6 +22,7 @@ const (
 	SessionOpened   Kind = "zk.session-opened"
 	SessionExpired  Kind = "zk.session-expired"
 	SessionLost     Kind = "zk.connection-lost" // outcome of what was in flight: unknown
+	SessionRegained Kind = "zk.reconnected"     // the same session goes on
 	ZnodeWrite      Kind = "zk.write"           // Path, VersionBefore, VersionAfter, Zxid, Result
 	WatchFired      Kind = "zk.watch-fired"
 	BrokerStarted   Kind = "broker.started"

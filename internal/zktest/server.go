@@ -1,0 +1,249 @@
+package zktest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The jar of Debian's package "zookeeper"; its manifest names all others.
+const jar = "/usr/share/java/zookeeper.jar"
+
+// readyWithin is how long a server may take to answer after its start.
+const readyWithin = 60 * time.Second
+
+// Server is one ZooKeeper server.
+type Server struct {
+	Addr string // 127.0.0.1:port, the same over restarts
+
+	dir    string
+	tick   time.Duration
+	fsync  bool
+	mu     sync.Mutex // guards all below
+	cmd    *exec.Cmd  // nil when not running
+	ended  chan struct{}
+	output *tail
+}
+
+// Option changes how a server is set up.
+type Option func(*Server)
+
+// Tick sets tickTime. Session timeouts are raised to 2 ticks, and sessions are ended on
+// tick boundaries, so 500 ms (the default here) allows sessions of one second.
+func Tick(d time.Duration) Option { return func(s *Server) { s.tick = d } }
+
+// Fsync makes the server fsync its log, as it does in production.
+func Fsync() Option { return func(s *Server) { s.fsync = true } }
+
+// Start runs a server until the test ends.
+func Start(tb testing.TB, opts ...Option) *Server {
+	tb.Helper()
+	require(tb)
+	s, err := launch(tb.TempDir(), opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Kill)
+	return s
+}
+
+func require(tb testing.TB) {
+	tb.Helper()
+	why := missing()
+	switch {
+	case why == "":
+	case os.Getenv("KZ_REQUIRE_ZOOKEEPER") == "1":
+		tb.Fatalf("KZ_REQUIRE_ZOOKEEPER=1, but %s", why)
+	default:
+		tb.Skipf("needs a real ZooKeeper: %s (Debian: apt install zookeeper)", why)
+	}
+}
+
+func missing() string {
+	if _, err := exec.LookPath("java"); err != nil {
+		return "there is no java"
+	}
+	if _, err := os.Stat(jar); err != nil {
+		return "there is no " + jar
+	}
+	return ""
+}
+
+func launch(dir string, opts ...Option) (*Server, error) {
+	s := &Server{dir: dir, tick: 500 * time.Millisecond, output: &tail{}}
+	for _, o := range opts {
+		o(s)
+	}
+	var err error
+	for range 3 { // somebody else may take the free port first
+		if s.Addr, err = freeAddr(); err != nil {
+			return nil, err
+		}
+		if err = s.run(); err == nil {
+			return s, nil
+		}
+	}
+	return nil, err
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// run starts the process and waits until it answers.
+func (s *Server) run() error {
+	_, port, _ := net.SplitHostPort(s.Addr)
+	conf := fmt.Sprintf("dataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%s\ntickTime=%d\nmaxSessionTimeout=60000\n"+
+		"maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n",
+		filepath.Join(s.dir, "data"), port, s.tick.Milliseconds())
+	file := filepath.Join(s.dir, "zoo.cfg")
+	if err := os.WriteFile(file, []byte(conf), 0o644); err != nil {
+		return err
+	}
+	force := "no"
+	if s.fsync {
+		force = "yes"
+	}
+	cmd := exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+		"-Dzookeeper.forceSync="+force, "-cp", jar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file)
+	cmd.Dir = s.dir
+	cmd.Stdout, cmd.Stderr = s.output, s.output
+	cmd.SysProcAttr = diesWithParent()
+	ended := make(chan struct{})
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // "parent" means the thread that forked: it must live as long as the child
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+		close(ended)
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.cmd, s.ended = cmd, ended
+	s.mu.Unlock()
+	if err := s.waitReady(ended); err != nil {
+		s.Kill()
+		return fmt.Errorf("ZooKeeper on %s: %w; it printed:\n%s", s.Addr, err, s.output)
+	}
+	return nil
+}
+
+func (s *Server) waitReady(ended chan struct{}) error {
+	deadline := time.After(readyWithin)
+	every := time.NewTicker(50 * time.Millisecond)
+	defer every.Stop()
+	for {
+		if out, err := s.Ask("srvr"); err == nil && strings.Contains(out, "Mode:") {
+			return nil
+		}
+		select {
+		case <-every.C:
+		case <-ended:
+			return fmt.Errorf("it ended at once")
+		case <-deadline:
+			return fmt.Errorf("not ready within %v", readyWithin)
+		}
+	}
+}
+
+// Ask sends a four-letter word ("srvr", "dump", "wchp" …) and returns the answer.
+func (s *Server) Ask(word string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Addr)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+	if _, err := c.Write([]byte(word)); err != nil {
+		return "", err
+	}
+	out, err := io.ReadAll(c)
+	return string(out), err
+}
+
+// StartAgain runs a stopped server on the same data and address.
+func (s *Server) StartAgain(tb testing.TB) {
+	tb.Helper()
+	if err := s.run(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Stop ends the server with SIGTERM; Kill with SIGKILL. Both wait until it is gone; its
+// data stays. Either does nothing when it is not running.
+func (s *Server) Stop() { s.end(syscall.SIGTERM) }
+
+// Kill is kill -9.
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+func (s *Server) end(sig syscall.Signal) {
+	s.mu.Lock()
+	cmd, ended := s.cmd, s.ended
+	s.cmd = nil
+	s.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	_ = cmd.Process.Signal(sig)
+	_ = cmd.Process.Signal(syscall.SIGCONT) // a paused process does not hear SIGTERM
+	<-ended
+}
+
+// Pause freezes the server: connections stay open, nothing is answered.
+func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+
+// Resume lets it go on.
+func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd != nil {
+		_ = s.cmd.Process.Signal(sig)
+	}
+}
+
+// tail keeps the last bytes written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf.Write(p)
+	if t.buf.Len() > 1<<16 {
+		t.buf.Next(t.buf.Len() - 1<<15)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.buf.String()
+}
