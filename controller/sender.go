@@ -20,6 +20,7 @@ const resendPause = 100 * time.Millisecond
 // A conn is a connection to one broker; *wire.Conn is one.
 type conn interface {
 	Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error)
+	Done() <-chan struct{} // closed when it is no longer usable
 	Close() error
 }
 
@@ -107,6 +108,13 @@ func (s *sender) deliver(o outgoing) {
 
 // attempt connects if need be, sends, and waits for the answer.
 func (s *sender) attempt(api string, o outgoing) (kmsg.Response, error) {
+	if s.conn != nil {
+		select {
+		case <-s.conn.Done(): // the broker closed it while we had nothing to say
+			s.disconnect()
+		default:
+		}
+	}
 	if s.conn == nil {
 		ctx, cancel := context.WithTimeout(s.life, s.connectTimeout)
 		c, err := s.dial(ctx, s.addr)

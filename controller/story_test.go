@@ -1,0 +1,353 @@
+package controller
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kz/internal/topic"
+	"kz/internal/zk"
+	"kz/zkpaths"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what happens into the story files instead of comparing")
+
+// TestStories plays testdata/stories. A story is a text of blocks: what is done, one
+// command a line, then ----, then what comes of it: transitions, znode writes in order,
+// requests to the brokers in the order each broker gets them. Read a story as prose; a
+// changed story is a changed controller.
+//
+// A block that begins with "setup" is not told: it makes what the story is about.
+//
+// A block whose first command is "golden STEP" did in real Kafka what is recorded under
+// that name in testdata/golden-writes.txt, and must cause the same writes here.
+func TestStories(t *testing.T) {
+	files, _ := filepath.Glob("testdata/stories/*.txt")
+	if len(files) == 0 {
+		t.Fatal("no stories")
+	}
+	golden := readGoldenWrites(t)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { playStory(t, file, golden) })
+		})
+	}
+}
+
+func playStory(t *testing.T, file string, golden map[string][]string) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t)
+	defer func() { r.stop(); synctest.Wait() }()
+	var told strings.Builder
+	for i, block := range parseStory(string(text)) {
+		told.WriteString(block.intro)
+		if len(block.acts) == 0 {
+			continue
+		}
+		step, said, setup := "", "", false
+		for _, act := range block.acts {
+			told.WriteString(act + "\n")
+			if name, ok := strings.CutPrefix(act, "golden "); ok {
+				step = name
+				continue
+			}
+			if act == "setup" {
+				setup = true
+				continue
+			}
+			said += r.act(strings.Fields(act))
+			synctest.Wait()
+		}
+		got, writes := r.whatHappened()
+		if got = said + got; setup {
+			got = "(as in 01-first-controller)\n"
+		}
+		told.WriteString("----\n" + got + "\n")
+		if !*rewrite && got != block.want {
+			t.Errorf("%s, block %d (%s):\ngot:\n%s\nwant:\n%s", file, i+1, block.acts[0], got, block.want)
+		}
+		if step != "" {
+			compareWithGolden(t, step, writes, golden[step])
+		}
+	}
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(strings.TrimRight(told.String(), "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type storyBlock struct {
+	intro string // comments and blank lines before it
+	acts  []string
+	want  string
+}
+
+func parseStory(text string) (blocks []storyBlock) {
+	var b storyBlock
+	inWant := false
+	for line := range strings.Lines(text) {
+		bare := strings.TrimSuffix(line, "\n")
+		switch {
+		case inWant && bare == "":
+			blocks = append(blocks, b)
+			b, inWant = storyBlock{}, false
+		case inWant:
+			b.want += line
+		case bare == "----":
+			inWant = true
+		case bare == "" || strings.HasPrefix(bare, "#") && len(b.acts) == 0:
+			b.intro += line
+		default:
+			b.acts = append(b.acts, bare)
+		}
+	}
+	return append(blocks, b)
+}
+
+// act does one command and returns what it answers, if anything.
+func (r *rig) act(f []string) (answer string) {
+	args := f[1:]
+	partitions := func(names []string) (ps []topic.Partition) {
+		for _, n := range names {
+			ps = append(ps, partitionNamed(r.t, n))
+		}
+		return ps
+	}
+	switch f[0] {
+	case "start": // brokers, each with its controller
+		for _, a := range args {
+			r.start(atoi(r.t, a))
+			synctest.Wait()
+		}
+	case "register": // brokers that never stand for election
+		for _, a := range args {
+			r.register(atoi(r.t, a))
+		}
+	case "kill":
+		r.kill(atoi(r.t, args[0]))
+	case "stop": // cleanly: the controller resigns, the session closes
+		b := r.brokers[atoi(r.t, args[0])]
+		if b.controller != nil {
+			b.controller.Stop()
+		}
+		r.kill(b.id)
+	case "bounce": // gone and back before the controller looks
+		active := r.active()
+		active.client.hold()
+		r.kill(atoi(r.t, args[0]))
+		r.register(atoi(r.t, args[0]))
+		active.client.release()
+	case "topic", "partitions":
+		r.createTopic(args[0], args[1:]...)
+	case "state": // by hand, before the story begins: t-0 leader 1 epoch 2 isr 1,2 version 3
+		p := partitionNamed(r.t, args[0])
+		r.setState(p, zkpaths.PartitionState{ControllerEpoch: 1, Leader: atoi(r.t, args[2]), LeaderEpoch: atoi(r.t, args[4]), ISR: ids(r.t, args[6])}, atoi(r.t, args[8]))
+	case "isr": // a leader's own write
+		r.setISR(partitionNamed(r.t, args[0]), ids(r.t, args[1]))
+	case "notify":
+		r.notifyISR(partitions(args))
+	case "shutdown":
+		b := r.brokers[atoi(r.t, args[0])]
+		remaining, err := r.active().controller.ControlledShutdown(context.Background(), b.id, b.epoch())
+		return fmt.Sprintf("the answer: still leads %v, error %v\n", remaining, err)
+	case "shutdown-at": // asks that broker, whether it reigns or not
+		b := r.brokers[atoi(r.t, args[1])]
+		remaining, err := r.brokers[atoi(r.t, args[0])].controller.ControlledShutdown(context.Background(), b.id, b.epoch())
+		return fmt.Sprintf("the answer: still leads %v, error %v\n", remaining, err)
+	case "dir-fails": // a log directory of a broker, with these partitions
+		b := r.brokers[atoi(r.t, args[0])]
+		r.mu.Lock()
+		for _, p := range partitions(args[1:]) {
+			b.failed[p] = true
+		}
+		r.mu.Unlock()
+		op := zk.CreateOp(zkpaths.LogDirEventPrefix, zkpaths.EncodeLogDirEvent(b.id))
+		op.Sequential = true
+		r.tree.write(fmt.Sprintf("broker-%d", b.id), op)
+	case "dir-works":
+		b := r.brokers[atoi(r.t, args[0])]
+		r.mu.Lock()
+		clear(b.failed)
+		r.mu.Unlock()
+	case "preferred":
+		r.tree.write("tool", zk.CreateOp(zkpaths.PreferredReplicaElection, zkpaths.EncodePreferredElection(znodePartitions(partitions(args)))))
+	case "unclean":
+		r.tree.write("tool", zk.CreateOp(zkpaths.TopicConfig(args[0]), zkpaths.EncodeEntityConfig(map[string]string{uncleanElectionKey: "true"})))
+		r.active().controller.EnableUncleanElection(args[0])
+	case "write": // anything, by hand: write PATH [DATA]
+		var data []byte
+		if len(args) > 1 {
+			data = []byte(args[1])
+		}
+		r.tree.write("hand", zk.CreateOp(args[0], data))
+	case "unwrite":
+		r.tree.write("hand", zk.DeleteOp(args[0], zk.AnyVersion))
+	case "hold": // the broker's client hears nothing from ZooKeeper
+		r.brokers[atoi(r.t, args[0])].client.hold()
+	case "release":
+		r.brokers[atoi(r.t, args[0])].client.release()
+	case "freeze": // SIGSTOP until the session is over
+		r.kill(atoi(r.t, args[0]))
+	case "thaw": // SIGCONT: it finds its session expired and makes a new one
+		b := r.brokers[atoi(r.t, args[0])]
+		r.mu.Lock()
+		b.alive = true
+		r.mu.Unlock()
+		b.client.release()
+		b.client.newSession()
+	case "mute":
+		r.brokers[atoi(r.t, args[0])].mute = true
+	case "unmute":
+		r.brokers[atoi(r.t, args[0])].mute = false
+	case "refuse":
+		r.brokers[atoi(r.t, args[0])].refuse = true
+	case "listen":
+		r.brokers[atoi(r.t, args[0])].refuse = false
+	case "set": // a broker config, before brokers start
+		switch args[0] {
+		case "auto.leader.rebalance.enable":
+			r.cfg.AutoRebalance = args[1] == "true"
+		case "unclean.leader.election.enable":
+			r.cfg.UncleanElection = args[1] == "true"
+		case "delete.topic.enable":
+			r.cfg.DeleteTopicEnable = args[1] == "true"
+		default:
+			r.t.Fatalf("no config %s", args[0])
+		}
+	case "wait":
+		d, err := time.ParseDuration(args[0])
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		time.Sleep(d) // of the bubble's clock
+	default:
+		r.t.Fatalf("no command %q", f[0])
+	}
+	return ""
+}
+
+// whatHappened since the last call, and the writes alone.
+func (r *rig) whatHappened() (text string, writes []string) {
+	var s strings.Builder
+	for _, b := range r.all {
+		for _, line := range transitions(b.events) {
+			fmt.Fprintln(&s, line)
+		}
+		b.events = nil
+	}
+	writes = r.tree.takeWrites()
+	for _, w := range writes {
+		if who, rest, _ := strings.Cut(w, " "); strings.HasPrefix(rest, "[create "+zkpaths.BrokerIDs) {
+			w = who + " registers"
+		}
+		fmt.Fprintln(&s, "zk   "+w)
+	}
+	queues := map[int32][]string{}
+	for _, b := range r.all {
+		if rs := b.takeRequests(); len(rs) > 0 {
+			queues[b.id] = append(queues[b.id], rs...)
+		}
+	}
+	for _, line := range mergeRequests(queues) {
+		fmt.Fprintln(&s, "send "+line)
+	}
+	return s.String(), writes
+}
+
+// mergeRequests prints what several brokers get alike in one line. Each broker's own order
+// is kept.
+func mergeRequests(queues map[int32][]string) (lines []string) {
+	for len(queues) > 0 {
+		// Take a head that no other broker gets later, if there is one: so that equal
+		// requests meet.
+		pick := int32(-1)
+		for _, id := range sortedKeys(queues) {
+			later := false
+			for other, q := range queues {
+				later = later || other != id && q[0] != queues[id][0] && slices.Contains(q, queues[id][0])
+			}
+			if !later {
+				pick = id
+				break
+			}
+		}
+		if pick < 0 {
+			pick = sortedKeys(queues)[0]
+		}
+		head := queues[pick][0]
+		var to []int32
+		for _, id := range sortedKeys(queues) {
+			if queues[id][0] == head {
+				to = append(to, id)
+				if queues[id] = queues[id][1:]; len(queues[id]) == 0 {
+					delete(queues, id)
+				}
+			}
+		}
+		lines = append(lines, "to "+join(to)+": "+head)
+	}
+	return lines
+}
+
+func readGoldenWrites(t *testing.T) map[string][]string {
+	text, err := os.ReadFile("testdata/golden-writes.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := map[string][]string{}
+	step := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "## "); ok {
+			step = name
+			steps[step] = []string{}
+		} else if step != "" && line != "" {
+			steps[step] = append(steps[step], line)
+		}
+	}
+	return steps
+}
+
+// compareWithGolden compares the controllers' writes with Kafka's: for each znode the same
+// writes in the same order. Independent writes of one batch have no order in Kafka (it is
+// that of a hash map), so the order between znodes is not compared here; the story has it.
+func compareWithGolden(t *testing.T, step string, writes, want []string) {
+	t.Helper()
+	if want == nil {
+		t.Fatalf("no golden step %s", step)
+	}
+	got := slices.DeleteFunc(slices.Clone(writes), func(w string) bool {
+		_, rest, _ := strings.Cut(w, " ")
+		return !strings.HasPrefix(rest, "[check ") && !strings.HasPrefix(rest, "[create /controller ")
+	})
+	byNode := func(lines []string) string {
+		chains := map[string][]string{}
+		for _, l := range lines {
+			fields := strings.Fields(l)
+			path := fields[2]
+			if fields[1] == "[check" {
+				path = fields[6]
+			}
+			chains[path] = append(chains[path], l)
+		}
+		var s strings.Builder
+		for _, path := range sortedKeys(chains) {
+			fmt.Fprintln(&s, strings.Join(chains[path], "\n"))
+		}
+		return s.String()
+	}
+	if g, w := byNode(got), byNode(want); g != w {
+		t.Errorf("%s: writes\n%s\nreal Kafka wrote\n%s", step, g, w)
+	}
+}
