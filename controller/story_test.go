@@ -206,14 +206,20 @@ func (r *rig) act(f []string) (answer string) {
 		r.mu.Unlock()
 		b.client.release()
 		b.client.newSession()
-	case "mute":
-		r.brokers[atoi(r.t, args[0])].mute = true
-	case "unmute":
-		r.brokers[atoi(r.t, args[0])].mute = false
-	case "refuse":
-		r.brokers[atoi(r.t, args[0])].refuse = true
-	case "listen":
-		r.brokers[atoi(r.t, args[0])].refuse = false
+	case "mute", "unmute", "refuse", "listen":
+		b := r.brokers[atoi(r.t, args[0])]
+		r.mu.Lock()
+		switch f[0] {
+		case "mute": // takes requests and does not answer
+			b.mute = true
+		case "unmute":
+			b.mute = false
+		case "refuse": // does not listen
+			b.refuse = true
+		case "listen":
+			b.refuse = false
+		}
+		r.mu.Unlock()
 	case "set": // a broker config, before brokers start
 		switch args[0] {
 		case "auto.leader.rebalance.enable":
