@@ -177,7 +177,9 @@ func (s *sender) send(conn *client.Conn) bool {
 		}
 		return false
 	}
+	late := time.AfterFunc(s.p.cfg.Client.RequestTimeout, func() { conn.Close() }) // a broker that reads nothing
 	call, err := conn.Start(req)
+	late.Stop()
 	if err != nil {
 		s.p.failAll(batches, kafkaerr.Wrap(kafkaerr.NetworkException, "produce", err))
 		return false

@@ -1,0 +1,280 @@
+package consumer
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kz/client"
+	"kz/internal/kafkaerr"
+	"kz/internal/record"
+	"kz/internal/topic"
+	"kz/internal/wire"
+)
+
+// fetcher is one broker's goroutine: resolve starts, fetch, hand over, again.
+type fetcher struct {
+	c    *Consumer
+	node int32
+	wake chan struct{} // one token: there are partitions to read
+}
+
+// answer is one Fetch answer with records, or an error for Poll.
+type answer struct {
+	parts []Fetched
+	err   error
+	mu    sync.Mutex // guards left
+	left  int        // parts not yet released
+	call  *wire.Call
+}
+
+// release counts down; the last part gives the frame back.
+func (a *answer) release() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.left--; a.left == 0 {
+		a.call.Release()
+	}
+}
+
+func (f *fetcher) poke() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (f *fetcher) run() {
+	for f.c.ctx.Err() == nil {
+		mine := f.mine()
+		if len(mine) == 0 {
+			select {
+			case <-f.wake:
+			case <-f.c.ctx.Done():
+			}
+			continue
+		}
+		conn, err := f.c.client.Connect(f.c.ctx, f.node)
+		if err == nil && needsStart(mine) {
+			err = f.resolve(conn, mine)
+		}
+		var a *answer
+		if err == nil {
+			a, err = f.fetch(conn, f.mine())
+		}
+		if err != nil {
+			f.lost(mine)
+			f.c.pause(f.c.cfg.Client.RetryBackoff)
+			continue
+		}
+		if a == nil {
+			continue
+		}
+		select {
+		case f.c.fetched <- a:
+		case <-f.c.ctx.Done():
+		}
+	}
+}
+
+// mine copies the positions this broker leads, sorted, so that no lock is held over a request.
+func (f *fetcher) mine() []position {
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
+	var out []position
+	for _, p := range f.c.parts {
+		if p.leader == f.node && p.err == nil {
+			out = append(out, *p)
+		}
+	}
+	slices.SortFunc(out, func(a, b position) int { return a.part.Compare(b.part) })
+	return out
+}
+
+// lost gives the partitions back to the keeper: there may be a new leader.
+func (f *fetcher) lost(parts []position) {
+	for _, p := range parts {
+		f.set(p.part, func(pos *position) { pos.leader = client.NoLeader })
+	}
+	f.c.lookForLeaders()
+}
+
+// set changes a position, if the partition is still this fetcher's.
+func (f *fetcher) set(p topic.Partition, change func(*position)) {
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
+	if pos := f.c.parts[p]; pos != nil && pos.leader == f.node {
+		change(pos)
+	}
+}
+
+func needsStart(parts []position) bool {
+	return slices.ContainsFunc(parts, func(p position) bool { return p.offset < 0 })
+}
+
+// resolve asks the leader for the offsets of the partitions that start at an end.
+func (f *fetcher) resolve(conn *client.Conn, parts []position) error {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.ReplicaID = -1
+	for _, p := range parts {
+		if p.offset >= 0 {
+			continue
+		}
+		rp := kmsg.NewListOffsetsRequestTopicPartition()
+		rp.Partition, rp.Timestamp, rp.MaxNumOffsets = p.part.Partition, p.offset, 1
+		t := kmsg.NewListOffsetsRequestTopic()
+		t.Topic = p.part.Topic
+		if n := len(req.Topics); n > 0 && req.Topics[n-1].Topic == t.Topic {
+			req.Topics[n-1].Partitions = append(req.Topics[n-1].Partitions, rp)
+			continue
+		}
+		t.Partitions = append(t.Partitions, rp)
+		req.Topics = append(req.Topics, t)
+	}
+	if err := conn.Prepare(req); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(f.c.ctx, f.c.cfg.Client.RequestTimeout)
+	defer cancel()
+	resp, err := conn.Do(ctx, req)
+	if err != nil {
+		return err
+	}
+	for _, t := range resp.(*kmsg.ListOffsetsResponse).Topics {
+		for _, p := range t.Partitions {
+			if code := kafkaerr.Code(p.ErrorCode); code != kafkaerr.None {
+				return code
+			}
+			f.set(topic.Partition{Topic: t.Topic, Partition: p.Partition}, func(pos *position) { pos.offset = p.Offset })
+		}
+	}
+	return nil
+}
+
+// fetch asks for every partition at once. It returns nil when nothing came before
+// fetch.max.wait.ms was over.
+func (f *fetcher) fetch(conn *client.Conn, parts []position) (*answer, error) {
+	req := f.request(parts)
+	if err := conn.Prepare(req); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(f.c.ctx, f.c.cfg.Client.RequestTimeout)
+	defer cancel()
+	call, err := conn.Start(req)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := call.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := resp.(*kmsg.FetchResponse)
+	if r.ErrorCode != 0 {
+		return nil, kafkaerr.Code(r.ErrorCode)
+	}
+	if r.ThrottleMillis > 0 {
+		f.c.pause(time.Duration(r.ThrottleMillis) * time.Millisecond)
+	}
+	return f.take(parts, r, call), nil
+}
+
+func (f *fetcher) request(parts []position) *kmsg.FetchRequest {
+	req := kmsg.NewPtrFetchRequest()
+	req.ReplicaID = -1
+	req.MaxWaitMillis = int32(f.c.cfg.MaxWait.Milliseconds())
+	req.MinBytes, req.MaxBytes = int32(f.c.cfg.MinBytes), int32(f.c.cfg.MaxBytes)
+	req.SessionID, req.SessionEpoch = 0, -1
+	for _, p := range parts {
+		if p.offset < 0 {
+			continue
+		}
+		rp := kmsg.NewFetchRequestTopicPartition()
+		rp.Partition, rp.FetchOffset = p.part.Partition, p.offset
+		rp.CurrentLeaderEpoch, rp.LastFetchedEpoch, rp.LogStartOffset = -1, -1, -1
+		rp.PartitionMaxBytes = int32(f.c.cfg.PartitionMaxBytes)
+		n := len(req.Topics)
+		if n == 0 || req.Topics[n-1].Topic != p.part.Topic {
+			t := kmsg.NewFetchRequestTopic()
+			t.Topic = p.part.Topic
+			req.Topics = append(req.Topics, t)
+			n++
+		}
+		req.Topics[n-1].Partitions = append(req.Topics[n-1].Partitions, rp)
+	}
+	return req
+}
+
+// take moves the positions and packs what came. Partitions with an error are dealt with here.
+func (f *fetcher) take(parts []position, r *kmsg.FetchResponse, call *wire.Call) *answer {
+	at := make(map[topic.Partition]int64, len(parts))
+	for _, p := range parts {
+		at[p.part] = p.offset
+	}
+	a := &answer{call: call}
+	for _, t := range r.Topics {
+		for i := range t.Partitions {
+			p := &t.Partitions[i]
+			tp := topic.Partition{Topic: t.Topic, Partition: p.Partition}
+			from, asked := at[tp]
+			switch {
+			case !asked:
+			case p.ErrorCode != 0:
+				if err := f.refused(tp, kafkaerr.Code(p.ErrorCode)); err != nil {
+					a.err = err
+				}
+			case len(p.RecordBatches) > 0:
+				next, err := nextOffset(p.RecordBatches, from)
+				if err != nil {
+					a.err = err
+				}
+				f.set(tp, func(pos *position) { pos.offset, pos.err = next, err })
+				if next > from {
+					a.parts = append(a.parts, Fetched{Partition: tp, From: from, HighWatermark: p.HighWatermark, Bytes: p.RecordBatches, checkCRC: f.c.cfg.CheckCRC, answer: a})
+				}
+			}
+		}
+	}
+	a.left = len(a.parts)
+	if a.left == 0 {
+		call.Release()
+		if a.err == nil {
+			return nil
+		}
+	}
+	return a
+}
+
+// refused handles one partition's error; what it returns is fatal for the partition.
+func (f *fetcher) refused(p topic.Partition, code kafkaerr.Code) error {
+	switch {
+	case code == kafkaerr.OffsetOutOfRange:
+		reset := Earliest
+		if f.c.cfg.FromLatest {
+			reset = Latest
+		}
+		f.set(p, func(pos *position) { pos.offset = reset })
+		return nil
+	case code.Retriable():
+		f.lost([]position{{part: p}})
+		return nil
+	default:
+		err := kafkaerr.Wrap(code, "fetch "+p.String(), nil)
+		f.set(p, func(pos *position) { pos.err = err })
+		return err
+	}
+}
+
+// nextOffset is what follows the last whole batch; from when there is none.
+func nextOffset(b []byte, from int64) (int64, error) {
+	next := from
+	for batch, err := range record.Batches(b) {
+		if err != nil {
+			return next, err
+		}
+		next = max(next, batch.LastOffset()+1)
+	}
+	return next, nil
+}
