@@ -42,6 +42,9 @@ var (
 	errLZ4Size   = errors.New("lz4 block longer than the frame allows")
 )
 
+// keepLZ4Buffer is the largest block buffer that stays in the pool.
+const keepLZ4Buffer = 256 << 10
+
 type lz4Decoder struct {
 	src       []byte
 	maxBlock  int
@@ -53,6 +56,9 @@ type lz4Decoder struct {
 
 func (d *lz4Decoder) reset(src []byte) error {
 	d.src, d.out, d.ended = src, nil, false
+	if len(d.buf) > keepLZ4Buffer {
+		d.buf = nil
+	}
 	if src == nil {
 		return nil
 	}
