@@ -41,6 +41,7 @@ type fakeBroker struct {
 	mute       bool                     // takes requests and does not answer
 	refuse     bool                     // does not listen
 	failed     map[topic.Partition]bool // answers KAFKA_STORAGE_ERROR for these
+	topError   int16                    // of its LeaderAndIsr answers
 	requests   []string                 // as text, in the order they came
 	raw        []kmsg.Request
 	events     []journal.Event
@@ -73,7 +74,12 @@ func (r *rig) stop() {
 
 // start registers a broker and starts its controller.
 func (r *rig) start(id int32) *fakeBroker {
-	b := r.register(id)
+	return r.stand(r.register(id))
+}
+
+// stand starts the controller of a registered broker.
+func (r *rig) stand(b *fakeBroker) *fakeBroker {
+	id := b.id
 	cfg := r.cfg
 	cfg.BrokerID = id
 	b.controller = newController(cfg, b.client, r.dial, func(context.Context) (int64, error) { return b.registration() }, b.journal, r.log)
@@ -189,6 +195,9 @@ func (b *fakeBroker) answer(req kmsg.Request) kmsg.Response {
 	answer := resp.(*kmsg.LeaderAndISRResponse)
 	b.rig.mu.Lock()
 	defer b.rig.mu.Unlock()
+	if answer.ErrorCode = b.topError; b.topError != 0 {
+		return resp
+	}
 	for _, ts := range lai.TopicStates {
 		for _, ps := range ts.PartitionStates {
 			p := kmsg.LeaderAndISRResponseTopicPartition{Topic: ts.Topic, Partition: ps.Partition}
@@ -229,8 +238,8 @@ func (r *rig) createTopic(name string, spec ...string) {
 	}
 }
 
-// setISR is the leader's own write.
-func (r *rig) setISR(p topic.Partition, isr []int32) {
+// setISR is the leader's own write; controllerEpoch -1 leaves that field as it is.
+func (r *rig) setISR(p topic.Partition, isr []int32, controllerEpoch int32) {
 	path := zkpaths.PartitionStatePath(p.Topic, p.Partition)
 	data, stat, ok := r.tree.get(path)
 	if !ok {
@@ -241,6 +250,9 @@ func (r *rig) setISR(p topic.Partition, isr []int32) {
 		r.t.Fatal(err)
 	}
 	s.ISR = isr
+	if controllerEpoch >= 0 {
+		s.ControllerEpoch = controllerEpoch
+	}
 	r.tree.write(fmt.Sprintf("broker-%d", s.Leader), zk.SetOp(path, s.Encode(), stat.Version))
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,9 @@ var rewrite = flag.Bool("rewrite", false, "write what happens into the story fil
 // changed story is a changed controller.
 //
 // A block that begins with "setup" is not told: it makes what the story is about.
+//
+// A block that begins with "golden-requests N" must send broker 9 what Kafka sent it in
+// phase N of testdata/golden-requests.txt, and is not told either.
 //
 // A block whose first command is "golden STEP" did in real Kafka what is recorded under
 // that name in testdata/golden-writes.txt, and must cause the same writes here.
@@ -54,7 +58,8 @@ func playStory(t *testing.T, file string, golden map[string][]string) {
 		if len(block.acts) == 0 {
 			continue
 		}
-		step, said, setup := "", "", false
+		step, phase, said, setup := "", "", "", false
+		var to9 []string
 		for _, act := range block.acts {
 			told.WriteString(act + "\n")
 			if name, ok := strings.CutPrefix(act, "golden "); ok {
@@ -65,10 +70,21 @@ func playStory(t *testing.T, file string, golden map[string][]string) {
 				setup = true
 				continue
 			}
+			if n, ok := strings.CutPrefix(act, "golden-requests "); ok {
+				phase = n
+				continue
+			}
 			said += r.act(strings.Fields(act))
 			synctest.Wait()
 		}
+		if b := r.brokers[9]; b != nil {
+			to9 = slices.Clone(b.requests)
+		}
 		got, writes := r.whatHappened()
+		if phase != "" {
+			compareRequests(t, phase, to9)
+			got, said = "(what broker 9 got in that phase)\n", ""
+		}
 		if got = said + got; setup {
 			got = "(as in 01-first-controller)\n"
 		}
@@ -130,7 +146,12 @@ func (r *rig) act(f []string) (answer string) {
 			r.start(atoi(r.t, a))
 			synctest.Wait()
 		}
-	case "register": // brokers that never stand for election
+	case "stand": // for election: registered brokers
+		for _, a := range args {
+			r.stand(r.brokers[atoi(r.t, a)])
+			synctest.Wait()
+		}
+	case "register": // brokers that do not stand for election
 		for _, a := range args {
 			r.register(atoi(r.t, a))
 		}
@@ -153,8 +174,12 @@ func (r *rig) act(f []string) (answer string) {
 	case "state": // by hand, before the story begins: t-0 leader 1 epoch 2 isr 1,2 version 3
 		p := partitionNamed(r.t, args[0])
 		r.setState(p, zkpaths.PartitionState{ControllerEpoch: 1, Leader: atoi(r.t, args[2]), LeaderEpoch: atoi(r.t, args[4]), ISR: ids(r.t, args[6])}, atoi(r.t, args[8]))
-	case "isr": // a leader's own write
-		r.setISR(partitionNamed(r.t, args[0]), ids(r.t, args[1]))
+	case "isr": // a leader's own write, with the controller epoch it was told
+		epoch := int32(-1)
+		if len(args) == 4 {
+			epoch = atoi(r.t, args[3])
+		}
+		r.setISR(partitionNamed(r.t, args[0]), ids(r.t, args[1]), epoch)
 	case "notify":
 		r.notifyISR(partitions(args))
 	case "shutdown":
@@ -175,6 +200,18 @@ func (r *rig) act(f []string) (answer string) {
 		op := zk.CreateOp(zkpaths.LogDirEventPrefix, zkpaths.EncodeLogDirEvent(b.id))
 		op.Sequential = true
 		r.tree.write(fmt.Sprintf("broker-%d", b.id), op)
+	case "answers-storage-error": // without a word before
+		b := r.brokers[atoi(r.t, args[0])]
+		r.mu.Lock()
+		for _, p := range partitions(args[1:]) {
+			b.failed[p] = true
+		}
+		r.mu.Unlock()
+	case "answers-lai": // with this top-level error, until it is 0
+		b := r.brokers[atoi(r.t, args[0])]
+		r.mu.Lock()
+		b.topError = int16(atoi(r.t, args[1]))
+		r.mu.Unlock()
 	case "dir-works":
 		b := r.brokers[atoi(r.t, args[0])]
 		r.mu.Lock()
@@ -356,4 +393,48 @@ func compareWithGolden(t *testing.T, step string, writes, want []string) {
 	if g, w := byNode(got), byNode(want); g != w {
 		t.Errorf("%s: writes\n%s\nreal Kafka wrote\n%s", step, g, w)
 	}
+}
+
+// compareRequests compares what broker 9 got with what it got from Kafka: the same requests
+// in the same order with the same fields. Inside a request order means nothing.
+func compareRequests(t *testing.T, phase string, got []string) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/golden-requests.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\n## "+phase+" ")
+	if !found {
+		t.Fatalf("no golden phase %s", phase)
+	}
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	want := strings.Split(strings.TrimSpace(rest), "\n")[1:]
+	if g, w := sortInside(got), sortInside(want); g != w {
+		t.Errorf("phase %s: broker 9 got\n%s\nreal Kafka sent\n%s", phase, g, w)
+	}
+}
+
+var (
+	listed    = regexp.MustCompile(`(live|liveLeaders) \[([0-9,]*)\]`)
+	partition = regexp.MustCompile(`[a-z_0-9]+-[0-9]+\{[^}]*\}`)
+)
+
+func sortInside(requests []string) string {
+	var s strings.Builder
+	for _, r := range requests {
+		entries := partition.FindAllString(r, -1)
+		slices.Sort(entries)
+		r = strings.Join(strings.Fields(partition.ReplaceAllString(r, "")), " ")
+		r = listed.ReplaceAllStringFunc(r, func(l string) string {
+			m := listed.FindStringSubmatch(l)
+			ids := strings.Split(m[2], ",")
+			slices.Sort(ids)
+			return m[1] + " [" + strings.Join(ids, ",") + "]"
+		})
+		fmt.Fprintf(&s, "%s\n", r)
+		for _, e := range entries {
+			fmt.Fprintf(&s, "    %s\n", e)
+		}
+	}
+	return s.String()
 }
