@@ -9,7 +9,8 @@ import (
 // Config is the zookeeper.* part of server.properties.
 type Config struct {
 	Servers           []string      // zookeeper.connect, host:port each
-	Chroot            string        // "" or "/kafka"
+	Chroot            string        // "" or "/kafka"; created, unless …
+	ExistingChroot    bool          // … it must be there already (who only looks, creates nothing)
 	SessionTimeout    time.Duration // zookeeper.session.timeout.ms; the server may change it
 	ConnectionTimeout time.Duration // zookeeper.connection.timeout.ms: how long Connect waits
 	MaxInFlight       int           // zookeeper.max.in.flight.requests: unanswered at a time

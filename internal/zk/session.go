@@ -38,6 +38,7 @@ type session struct {
 	overErr   error         // SessionExpired or ErrClosed, once over
 	changed   chan struct{} // closed and replaced at each change of connected or overErr
 	lastDial  error         // why the last dial failed
+	socket    net.Conn      // the last one dialled
 	armed     map[watchKey]*armState
 }
 
@@ -85,8 +86,13 @@ func (s *session) dial(_, addr string, _ time.Duration) (net.Conn, error) {
 	}
 	c, err := s.network.Dial(ctx, addr)
 	s.mu.Lock()
-	s.lastDial = err
+	s.lastDial, s.socket = err, c
+	over := s.overErr != nil
 	s.mu.Unlock()
+	if err == nil && over {
+		c.Close()
+		err = errors.New("the session is over")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +206,17 @@ func (s *session) dialError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastDial
+}
+
+// hangUp leaves the session without a word: nothing is sent any more.
+func (s *session) hangUp() {
+	s.end(ErrClosed)
+	s.mu.Lock()
+	socket := s.socket
+	s.mu.Unlock()
+	if socket != nil {
+		socket.Close()
+	}
 }
 
 // close ends the session: the server removes its ephemeral nodes, if it can be reached.

@@ -237,3 +237,22 @@ func TestCreateEphemeralByOwner(t *testing.T) {
 		t.Errorf("data %q", data)
 	}
 }
+
+// What kill -9 does: the server learns of it by the timeout only.
+func TestAbandonedSessionLivesOnUntilItTimesOut(t *testing.T) {
+	s := zktest.Shared(t)
+	chroot := s.Chroot()
+	c, other := connectWith(t, Config{Servers: []string{s.Addr}, Chroot: chroot, SessionTimeout: time.Second, ConnectionTimeout: 20 * time.Second}), connect(t, s, chroot)
+	must[Stat](t)(c.CreateEphemeral(t.Context(), "/e", nil))
+	gone := make(chan struct{})
+	other.RegisterData("/e", func(e EventType) {
+		if e == Deleted {
+			close(gone)
+		}
+	})
+	c.Abandon()
+	if _, found, err := other.Exists(t.Context(), "/e"); !found || err != nil {
+		t.Fatalf("right after: %v %v", found, err)
+	}
+	receive(t, gone)
+}
