@@ -9,12 +9,12 @@ import (
 
 // rangeDecision is what a follower does when the leader does not have its offset.
 type rangeDecision struct {
-	truncateTo int64 // cut here and fetch from here; -1: do not
+	truncateTo int64 // cut here; -1: do not
 	restartAt  int64 // drop everything and begin here; -1: do not
-	offset     int64 // fetch from here
 }
 
-// decideRange compares our log end with the leader's range.
+// decideRange compares our log end with the leader's range. Afterwards the fetch goes
+// on at our log end.
 //
 //	leader end < ours     an unclean election chose a shorter log: ours is cut to it
 //	leader start > ours   we were away so long that what we need is deleted: start over
@@ -25,11 +25,11 @@ type rangeDecision struct {
 func decideRange(localEnd, leaderStart, leaderEnd int64) rangeDecision {
 	switch {
 	case leaderEnd < localEnd:
-		return rangeDecision{truncateTo: leaderEnd, restartAt: -1, offset: leaderEnd}
+		return rangeDecision{truncateTo: leaderEnd, restartAt: -1}
 	case leaderStart > localEnd:
-		return rangeDecision{truncateTo: -1, restartAt: leaderStart, offset: leaderStart}
+		return rangeDecision{truncateTo: -1, restartAt: leaderStart}
 	}
-	return rangeDecision{truncateTo: -1, restartAt: -1, offset: localEnd}
+	return rangeDecision{truncateTo: -1, restartAt: -1}
 }
 
 // outOfRange handles OFFSET_OUT_OF_RANGE; true means: try again later. The leader is
@@ -75,8 +75,9 @@ func (t *thread) applyRange(id topic.Partition, terms fetchTerms, code kafkaerr.
 	case code != kafkaerr.None:
 		return true, false
 	}
-	var err error
+	log, err := t.m.replica.FollowerLog(id)
 	switch {
+	case err != nil:
 	case d.truncateTo >= 0:
 		err = t.m.replica.FollowerTruncate(id, d.truncateTo)
 	case d.restartAt >= 0:
@@ -86,9 +87,9 @@ func (t *thread) applyRange(id topic.Partition, terms fetchTerms, code kafkaerr.
 		t.fail(id, err)
 		return false, false
 	}
-	t.log.Warn().Stringer("partition", id).Int64("from", terms.offset).Int64("to", d.offset).
+	p.offset = log.EndOffset() // what was decided, or the start of the batch that it lies in
+	t.log.Warn().Stringer("partition", id).Int64("from", terms.offset).Int64("to", p.offset).
 		Msg("fetch offset out of the leader's range; reset")
-	p.offset = d.offset
 	t.parts.moveToEnd(id)
 	return false, d.truncateTo >= 0 || d.restartAt >= 0
 }

@@ -137,15 +137,15 @@ func (t *thread) truncateLocked(id topic.Partition, answer func(*partition) (*ep
 	if p == nil || p.phase != truncating {
 		return false
 	}
+	log, err := t.m.replica.FollowerLog(id)
+	if err != nil {
+		t.fail(id, err)
+		return false
+	}
 	offset, agreed := p.offset, true
 	if answer != nil {
 		a, valid := answer(p)
 		if !valid {
-			return false
-		}
-		log, err := t.m.replica.FollowerLog(id)
-		if err != nil {
-			t.fail(id, err)
 			return false
 		}
 		var local localEpoch
@@ -156,7 +156,7 @@ func (t *thread) truncateLocked(id topic.Partition, answer func(*partition) (*ep
 		t.fail(id, err)
 		return false
 	}
-	p.offset = offset
+	p.offset = log.EndOffset() // below offset where that lies inside a batch
 	if agreed {
 		p.phase = fetching
 	}

@@ -40,11 +40,11 @@ func TestDecideRange(t *testing.T) {
 		local, lStart, lEnd int64
 		want                rangeDecision
 	}{
-		{"the leader's log is shorter: cut ours", 20, -1, 12, rangeDecision{12, -1, 12}},
-		{"the leader's log begins above our end: start over", 20, 50, 90, rangeDecision{-1, 50, 50}},
-		{"the leader has our end by now: go on", 20, 0, 30, rangeDecision{-1, -1, 20}},
-		{"the leader ends where we do: go on", 20, 0, 20, rangeDecision{-1, -1, 20}},
-		{"the leader begins where we end: go on", 20, 20, 30, rangeDecision{-1, -1, 20}},
+		{"the leader's log is shorter: cut ours", 20, -1, 12, rangeDecision{12, -1}},
+		{"the leader's log begins above our end: start over", 20, 50, 90, rangeDecision{-1, 50}},
+		{"the leader has our end by now: go on", 20, 0, 30, rangeDecision{-1, -1}},
+		{"the leader ends where we do: go on", 20, 0, 20, rangeDecision{-1, -1}},
+		{"the leader begins where we end: go on", 20, 20, 30, rangeDecision{-1, -1}},
 	} {
 		if got := decideRange(row.local, row.lStart, row.lEnd); got != row.want {
 			t.Errorf("%s: got %+v, want %+v", row.name, got, row.want)

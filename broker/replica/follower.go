@@ -1,10 +1,11 @@
 package replica
 
 import (
+	"errors"
+
 	"kz/broker/commitlog"
 	"kz/internal/journal"
 	"kz/internal/kafkaerr"
-	"kz/internal/record"
 	"kz/internal/topic"
 )
 
@@ -49,10 +50,7 @@ func (p *Partition) appendAsFollower(leaderEpoch int32, records []byte, leaderHW
 	}
 	info.FirstOffset, info.LastOffset = -1, -1
 	if len(records) > 0 {
-		if err := startInsideBatch(log, records); err != nil {
-			return info, false, err
-		}
-		if info, err = log.AppendAsFollower(records); err != nil {
+		if info, err = appendFetched(log, records); err != nil {
 			return info, false, err
 		}
 	}
@@ -79,19 +77,20 @@ func (p *Partition) appendAsFollower(leaderEpoch int32, records []byte, leaderHW
 	return info, after > before, err
 }
 
-// startInsideBatch lets an empty log begin below its start: the leader's log start may
-// lie inside a batch (records were deleted), and batches are only sent whole.
+// appendFetched appends, and lets an empty log begin below its start where it must:
+// the leader's log start may lie inside a batch (records were deleted), and batches
+// are only sent whole.
 // Ref: Kafka 2.8 Partition.appendRecordsToFollowerOrFutureReplica.
-func startInsideBatch(log *commitlog.Log, records []byte) error {
-	end := log.EndOffset()
-	if end != log.StartOffset() {
-		return nil
+func appendFetched(log *commitlog.Log, records []byte) (commitlog.AppendInfo, error) {
+	info, err := log.AppendAsFollower(records)
+	var below *commitlog.UnexpectedOffset
+	if !errors.As(err, &below) || below.LogEnd != log.StartOffset() || below.Last < below.LogEnd {
+		return info, err
 	}
-	first, _, err := record.Next(records)
-	if err != nil || first.BaseOffset() >= end || first.LastOffset() < end {
-		return nil // whatever is wrong with it, the append says so
+	if err := log.TruncateFullyAndStartAt(below.First); err != nil {
+		return info, err
 	}
-	return log.TruncateFullyAndStartAt(first.BaseOffset())
+	return log.AppendAsFollower(records)
 }
 
 // FollowerLog gives the local log of a followed partition for truncation decisions.

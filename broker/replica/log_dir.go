@@ -3,7 +3,6 @@ package replica
 import (
 	"context"
 
-	"kz/internal/journal"
 	"kz/internal/topic"
 	"kz/zkpaths"
 )
@@ -18,14 +17,13 @@ func (m *Manager) LogDirFailure(dir string, logs []topic.Partition) {
 	m.log.Error().Str("dir", dir).Int("partitions", len(logs)).Msg("log dir failed; its replicas are offline")
 	m.removeFetchers(logs)
 	for _, id := range logs {
-		m.markOffline(id)
+		if p, _ := m.hosted(id); p != nil { // a log that nobody asked for may be made anew elsewhere
+			m.markOffline(id)
+		}
 	}
 	m.stateMu.Unlock()
 	for _, id := range logs {
 		m.completeAll(id) // no lock is held
-	}
-	if m.deps.Journal.On() {
-		m.deps.Journal.Emit(journal.Event{Kind: journal.LogDirFailed, Source: "replica", Path: dir})
 	}
 	if len(m.deps.Logs.LiveDirs()) == 0 {
 		m.deps.Halt("all log dirs have failed, the last one is " + dir)

@@ -86,6 +86,15 @@ func (m *Manager) Start() {
 // Stop ends replication: no more fetchers, everyone who waits is answered with what
 // there is, and the high watermarks are on disk.
 func (m *Manager) Stop() {
+	m.halt()
+	m.deps.Logs.CheckpointHighWatermarks()
+}
+
+// Kill is Stop without the checkpoint: what a kill -9 leaves on disk, in a process
+// that lives on. For tests.
+func (m *Manager) Kill() { m.halt() }
+
+func (m *Manager) halt() {
 	m.stateMu.Lock()
 	m.stopping = true // a LeaderAndIsr that still comes starts no fetcher
 	m.stateMu.Unlock()
@@ -96,7 +105,6 @@ func (m *Manager) Stop() {
 	m.tasks.Wait()
 	m.fetch.Stop()
 	m.produce.Stop()
-	m.deps.Logs.CheckpointHighWatermarks()
 }
 
 // expireISRs is the goroutine isr-expiration. Its period is half the lag time, so a

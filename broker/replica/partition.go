@@ -201,12 +201,12 @@ func (p *Partition) followers(buf []followerState) []followerState {
 func (p *Partition) raiseHighWatermark(now time.Time) bool {
 	var buf [8]followerState
 	mark := highWatermark(p.log.End(), p.followers(buf[:0]), p.isr, now, p.m.cfg.LagTimeMax)
-	_, moved := p.log.MaybeIncrementHighWatermark(mark)
-	if moved && p.m.deps.Journal.On() {
+	old, moved := p.log.MaybeIncrementHighWatermark(mark)
+	if moved && old.Offset != mark.Offset && p.m.deps.Journal.On() {
 		p.m.deps.Journal.Emit(journal.Event{
 			Kind: journal.HighWatermark, Source: "replica",
 			Topic: p.id.Topic, Partition: p.id.Partition,
-			Leader: p.leader, LeaderEpoch: p.leaderEpoch, Offset: p.log.HighWatermark(),
+			Leader: p.leader, LeaderEpoch: p.leaderEpoch, Offset: mark.Offset,
 		})
 	}
 	return moved

@@ -78,7 +78,14 @@ func (m *Manager) deleteReplica(id topic.Partition) error {
 		m.partitionsMu.Unlock()
 		p.forget()
 	}
-	return m.deps.Logs.Delete(id)
+	err := m.deps.Logs.Delete(id)
+	switch {
+	case kafkaerr.CodeOf(err) != kafkaerr.UnknownTopicOrPartition:
+		return err
+	case len(m.deps.Logs.OfflineDirs()) > 0: // it may be there, and come back with the disk
+		return kafkaerr.Wrap(kafkaerr.KafkaStorageError, "delete "+id.String(), err)
+	}
+	return nil // there is none to delete
 }
 
 // UpdateMetadata checks the controller epoch and applies the update to the cache. It
