@@ -65,10 +65,8 @@ func (p *parser) build() *Config {
 		ControlledShutdownMaxRetries:   v.int("controlled.shutdown.max.retries"),
 		ControlledShutdownRetryBackoff: v.msLong("controlled.shutdown.retry.backoff.ms"),
 
-		MaxConnectionCreationRate: v.int("max.connection.creation.rate"),
-		values:                    v,
+		values: v,
 	}
-	c.MaxConnectionsPerIPOverrides = p.perIPOverrides()
 	p.listeners(c)
 	c.Zk = p.zookeeper()
 	c.Network = p.network(c)
@@ -138,6 +136,10 @@ func (p *parser) network(c *Config) network.Config {
 		ConnectionsMaxIdle:  v.msLong("connections.max.idle.ms"),
 		MaxConnections:      v.int("max.connections"),
 		MaxConnectionsPerIP: v.int("max.connections.per.ip"),
+
+		MaxConnectionsPerIPOverrides: p.perIPOverrides(),
+		MaxConnectionCreationRate:    v.int("max.connection.creation.rate"),
+		InterBrokerListener:          c.InterBrokerListener,
 	}
 	for _, l := range c.Listeners {
 		n.Listeners = append(n.Listeners, network.Endpoint{Listener: l.Name, Host: l.Host, Port: l.Port})

@@ -49,9 +49,6 @@ type Config struct {
 	ControlledShutdownMaxRetries   int
 	ControlledShutdownRetryBackoff time.Duration
 
-	MaxConnectionsPerIPOverrides map[string]int // max.connections.per.ip.overrides
-	MaxConnectionCreationRate    int            // max.connection.creation.rate; 2147483647 = no limit
-
 	// static is what file and command line said, by key, for DescribeConfigs.
 	static map[string]string
 	values values

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kz/broker/replica"
+	"kz/internal/kafkaerr"
+	"kz/internal/topic"
+)
+
+// Fetch, versions 4 to 12. docs/formats/fetch.md draws it to the byte; the answer is
+// written by fetch_encode.go.
+//
+// Left out: versions 0 to 3 (record formats 0 and 1), and so down-conversion; aborted
+// transactions; a replica selector, so the preferred read replica is always -1; quotas.
+
+func (a *API) fetch(c *call) {
+	var req kmsg.FetchRequest
+	if !c.decode(&req) {
+		return
+	}
+	c.detach() // nothing of the request is needed but what was decoded
+	sessionID, epoch := req.SessionID, req.SessionEpoch
+	if req.Version < 7 {
+		sessionID, epoch = replica.NoFetchSession, replica.FinalFetchEpoch
+	}
+	follower := req.ReplicaID >= 0
+	x := a.d.Sessions.NewContext(sessionID, epoch, fetchPartitions(&req), forgotten(&req), follower)
+	if x.Code() != kafkaerr.None {
+		a.fetched(c, &req, x, nil)
+		return
+	}
+	wanted, failed := a.split(x.Partitions(), req.MaxBytes)
+	respond := func(results []replica.FetchResult) {
+		a.fetched(c, &req, x, append(results, failed...))
+	}
+	if len(wanted) == 0 {
+		respond(nil)
+		return
+	}
+	a.d.Replicas.Fetch(replica.FetchParams{
+		ReplicaID:     req.ReplicaID,
+		MaxWait:       time.Duration(req.MaxWaitMillis) * time.Millisecond,
+		MinBytes:      int(req.MinBytes),
+		MaxBytes:      min(int(req.MaxBytes), a.d.Config.FetchMaxBytes),
+		ReadCommitted: req.IsolationLevel == readCommitted,
+		AnyReplica:    !follower && req.Version >= 11,
+		ClientRack:    req.Rack,
+		ClientHost:    c.clientHost,
+	}, wanted, respond)
+}
+
+// readCommitted is the isolation level that sees no open and no aborted transaction.
+const readCommitted = 1
+
+func fetchPartitions(req *kmsg.FetchRequest) []replica.FetchPartition {
+	var out []replica.FetchPartition
+	for _, t := range req.Topics {
+		for _, p := range t.Partitions {
+			out = append(out, replica.FetchPartition{
+				Partition:          topic.Partition{Topic: t.Topic, Partition: p.Partition},
+				Offset:             p.FetchOffset,
+				LogStartOffset:     p.LogStartOffset,
+				MaxBytes:           int(p.PartitionMaxBytes),
+				CurrentLeaderEpoch: p.CurrentLeaderEpoch,
+				LastFetchedEpoch:   p.LastFetchedEpoch,
+			})
+		}
+	}
+	return out
+}
+
+func forgotten(req *kmsg.FetchRequest) []topic.Partition {
+	var out []topic.Partition
+	for _, t := range req.ForgottenTopics {
+		for _, p := range t.Partitions {
+			out = append(out, topic.Partition{Topic: t.Topic, Partition: p})
+		}
+	}
+	return out
+}
+
+// split takes out what cannot be fetched: partitions the cluster does not know, and
+// negative limits, on which Kafka stumbles. parts, which the session looks at again, is
+// left as it is; mostly nothing is taken out, and then it is returned itself.
+func (a *API) split(parts []replica.FetchPartition, maxBytes int32) (wanted []replica.FetchPartition, failed []replica.FetchResult) {
+	s := a.d.Metadata.Current()
+	wanted = parts
+	for i, p := range parts {
+		code := kafkaerr.None
+		if _, ok := s.Partition(p.Partition); !ok {
+			code = kafkaerr.UnknownTopicOrPartition
+		} else if maxBytes < 0 || p.MaxBytes < 0 {
+			code = kafkaerr.UnknownServerError
+		}
+		switch {
+		case code != kafkaerr.None:
+			if len(failed) == 0 {
+				wanted = slices.Clone(parts[:i])
+			}
+			failed = append(failed, replica.FailedFetch(p.Partition, code))
+		case len(failed) > 0:
+			wanted = append(wanted, p)
+		}
+	}
+	return wanted, failed
+}
+
+// fetched answers with what the session lets through.
+func (a *API) fetched(c *call, req *kmsg.FetchRequest, x *replica.FetchContext, results []replica.FetchResult) {
+	for i := range results {
+		a.forOldClient(&results[i], req.Version)
+	}
+	session, code, answer := x.Finish(results)
+	c.respondParts(encodeFetch(fetchAnswer{
+		version:       req.Version,
+		code:          code,
+		session:       session,
+		readCommitted: req.ReplicaID < 0 && req.IsolationLevel == readCommitted,
+		results:       answer,
+	})...)
+}
+
+// forOldClient replaces what a client of that version would not understand.
+func (a *API) forOldClient(r *replica.FetchResult, version int16) {
+	if version <= 5 && r.Code == kafkaerr.KafkaStorageError {
+		r.Code = kafkaerr.NotLeaderOrFollower
+	}
+	if version < 10 && r.Code == kafkaerr.None && a.d.Configs.TopicConfig(r.Partition.Topic).CompressionType == "zstd" {
+		r.Release()
+		*r = replica.FailedFetch(r.Partition, kafkaerr.UnsupportedCompressionType)
+	}
+}
