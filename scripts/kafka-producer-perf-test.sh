@@ -1,0 +1,2 @@
+#!/bin/sh
+exec "${KZ:-kz}" producer-perf-test "$@"
