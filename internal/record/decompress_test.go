@@ -190,47 +190,71 @@ func bomb(c Codec, n int) []byte {
 	e := newEncoder(c, &out)
 	defer putEncoder(c, e)
 	record := appendRecord(nil, size, &f)
-	tail := record[len(record)-1:] // the header count
 	_, _ = e.Write(record[:len(record)-1])
 	zeros := make([]byte, 1<<20)
 	for left := n; left > 0; left -= len(zeros) {
 		_, _ = e.Write(zeros[:min(left, len(zeros))])
 	}
-	_, _ = e.Write(tail)
+	_, _ = e.Write(record[len(record)-1:]) // the header count
 	_ = e.Close()
 	writeHeader(out.b, header{attributes: int16(c), firstTimestamp: 1, maxTimestamp: 1, count: 1, batchFields: noProducer})
 	return out.b
 }
 
-// TestBombs: 100 MB of zeros are validated in one window; more than MaxDecompressed or
-// MaxRecordSize is refused before it is there.
+// zstdBomb is the start of such a record, in zstd blocks of four bytes that each stand
+// for 128 KiB of one byte: 32 kB for a gigabyte.
+func zstdBomb(n int) []byte {
+	f := fields{keyLen: 1, key: []byte("k"), valueLen: int32(n)}
+	start := appendRecord(nil, bodySize(&f)+n, &f)
+	block := func(b []byte, kind, size int) []byte {
+		return append(b, byte(kind<<1|size<<3), byte(size>>5), byte(size>>13))
+	}
+	b := append(make([]byte, HeaderSize), 0x28, 0xb5, 0x2f, 0xfd, 0, 0x58) // magic, no flags, a window of 2 MiB
+	b = append(block(b, 0, len(start)-1), start[:len(start)-1]...)
+	for left := n; left > 0; left -= 128 << 10 {
+		b = append(block(b, 1, min(left, 128<<10)), 0)
+	}
+	b = append(block(b, 0, 1), 0)
+	writeHeader(b, header{attributes: int16(Zstd), firstTimestamp: 1, maxTimestamp: 1, count: 1, batchFields: noProducer})
+	return b
+}
+
+// TestBombs: what unfolds to 8 MiB is validated in one window; more than
+// MaxDecompressed or MaxRecordSize is refused before it is there.
 func TestBombs(t *testing.T) {
-	for _, c := range []Codec{LZ4, Zstd} {
-		b := bomb(c, 100<<20)
+	for _, c := range codecs {
+		b := bomb(c, 8<<20)
 		r := testRules()
 		r.MaxMessageBytes = 0
+		_, _ = ValidateAndAssign(bytes.Clone(b), 5, r) // fills the pools
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		v, err := ValidateAndAssign(b, 5, r)
+		v, err := ValidateAndAssign(bytes.Clone(b), 5, r)
 		runtime.ReadMemStats(&after)
 		if err != nil || v.Count != 1 {
 			t.Errorf("%v: %v", c, err)
 		}
-		if used := after.TotalAlloc - before.TotalAlloc; used > 16<<20 {
+		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(4<<20+len(b)) {
 			t.Errorf("%v: allocated %d bytes to validate", c, used)
 		}
-		Batch(b).SetBaseOffset(0)
-		r.Compression, r.MaxMessageBytes = "uncompressed", 1<<20
+		r.Compression, r.MaxMessageBytes = "uncompressed", len(b)+1<<20
 		if _, err := ValidateAndAssign(b, 5, r); !errors.Is(err, kafkaerr.MessageTooLarge) {
-			t.Errorf("%v: uncompressed it is 100 MiB, but %v", c, err)
+			t.Errorf("%v: uncompressed it is 8 MiB, but %v", c, err)
 		}
 	}
-	b := bomb(Zstd, MaxDecompressed+1)
-	if _, err := ValidateAndAssign(b, 5, testRules()); !errors.Is(err, kafkaerr.MessageTooLarge) {
+	if _, err := ValidateAndAssign(zstdBomb(1000), 5, testRules()); err == nil {
+		t.Error("a bomb without its last block is whole")
+	}
+	s, err := openStream(zstdBomb(1<<20), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	s.total = MaxDecompressed - 1<<19 // as if so much had gone before
+	if err := s.check(new(fields)); !errors.Is(err, kafkaerr.MessageTooLarge) {
 		t.Errorf("beyond MaxDecompressed: %v", err)
 	}
-	b = bomb(Zstd, MaxRecordSize)
-	for _, err := range Batch(b).Records() {
+	for _, err := range Batch(zstdBomb(MaxRecordSize)).Records() {
 		if !errors.Is(err, kafkaerr.MessageTooLarge) {
 			t.Errorf("beyond MaxRecordSize: %v", err)
 		}

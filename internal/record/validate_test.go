@@ -275,3 +275,17 @@ func TestMalformedMarkers(t *testing.T) {
 		t.Error("not a control batch: no error")
 	}
 }
+
+// The hot path of Produce: nothing is allocated, however many records there are.
+func TestValidatingAllocatesNothing(t *testing.T) {
+	b, r := benchBatch(None, 100), testRules()
+	n := testing.AllocsPerRun(100, func() {
+		Batch(b).SetBaseOffset(0)
+		if _, err := ValidateAndAssign(b, 5, r); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
