@@ -68,10 +68,9 @@ type Consumer struct {
 	cfg    Config
 	client *client.Client
 
-	mu        sync.Mutex // guards what follows; taken with no other lock held
-	parts     map[topic.Partition]*position
-	fetchers  map[int32]*fetcher
-	refreshed time.Time // when metadata was last asked for
+	mu       sync.Mutex // guards what follows; taken with no other lock held
+	parts    map[topic.Partition]*position
+	fetchers map[int32]*fetcher
 
 	fetched chan *answer // answers that hold something, one per fetcher at most
 	refresh chan struct{}
