@@ -79,6 +79,12 @@ func (m *Manager) flushByTime() {
 // ---- checkpoints ------------------------------------------------------------------
 
 func (m *Manager) checkpoint(write func(*Manager, *logDir) error) {
+	m.mu.Lock()
+	over := m.state == stopped
+	m.mu.Unlock()
+	if over {
+		return // written by Stop, or never to be written after Kill; the directories may be another's
+	}
 	for _, dir := range m.live() {
 		if err := write(m, dir); err != nil {
 			m.FailDir(dir.path, err)

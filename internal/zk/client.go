@@ -124,13 +124,10 @@ func (c *Client) Connected() bool { return c.current().isConnected() }
 // ConnectString is zookeeper.connect as it is used, for messages.
 func (c *Client) ConnectString() string { return c.cfg.connectString() }
 
-// Abandon is the end that kill -9 makes: the sockets close, the server is told nothing,
-// and the session with its ephemeral nodes lives on until it times out. It waits for all
-// of this client's goroutines. For tests; otherwise as Close.
-func (c *Client) Abandon() {
-	c.current().hangUp()
-	c.Close()
-}
+// HangUp is the end that kill -9 makes: the socket closes, the server is told nothing,
+// and the session with its ephemeral nodes lives on until it times out. Everybody who
+// waits for an answer gets ErrClosed. It does not wait; Close must follow.
+func (c *Client) HangUp() { c.current().hangUp() }
 
 // Close ends the session, which removes its ephemeral nodes, and waits for all of this
 // client's goroutines. Everybody who waits for an answer gets ErrClosed. Not to be

@@ -238,7 +238,7 @@ func TestCreateEphemeralByOwner(t *testing.T) {
 	}
 }
 
-// What kill -9 does: the server learns of it by the timeout only.
+// HangUp is what kill -9 does: the server learns of it by the timeout only.
 func TestAbandonedSessionLivesOnUntilItTimesOut(t *testing.T) {
 	s := zktest.Shared(t)
 	chroot := s.Chroot()
@@ -250,7 +250,8 @@ func TestAbandonedSessionLivesOnUntilItTimesOut(t *testing.T) {
 			close(gone)
 		}
 	})
-	c.Abandon()
+	c.HangUp()
+	c.Close()
 	if _, found, err := other.Exists(t.Context(), "/e"); !found || err != nil {
 		t.Fatalf("right after: %v %v", found, err)
 	}
