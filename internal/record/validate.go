@@ -12,8 +12,9 @@ import (
 //
 // The order of the rules is Kafka's, so of several faults the same one is answered:
 // the shape (one whole batch of magic 2), base offset, size, CRC, the header, then
-// record by record. Bytes after the batch that make no whole entry are cut off. On an
-// error b is unchanged.
+// record by record. Bytes after the batch that make no whole entry are cut off; not from
+// a client, they may be all there is, and then Batches is empty and the offsets are -1.
+// On an error b is unchanged.
 //
 // The errors and their codes:
 //
@@ -26,6 +27,9 @@ import (
 //
 // Mirrors Log.analyzeAndValidateRecords and LogValidator.validateMessagesAndAssignOffsets.
 func ValidateAndAssign(b []byte, nextOffset int64, r Rules) (Validated, error) {
+	if _, _, err := Next(b); errors.Is(err, ErrPartial) && !r.FromClient {
+		return Validated{FirstOffset: -1, LastOffset: -1, MaxTimestamp: NoTimestamp, OffsetOfMaxTimestamp: -1, LogAppendTime: -1}, nil
+	}
 	batch, err := onlyBatch(firstZstdVersion, b)
 	if err != nil {
 		return Validated{}, err

@@ -289,3 +289,17 @@ func TestValidatingAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// Ref: Kafka 2.8 Log.append, "return if we have no valid messages"
+func TestNothingWhole(t *testing.T) {
+	for _, b := range [][]byte{nil, craft("a").bytes()[:60]} {
+		r := testRules()
+		if _, err := ValidateAndAssign(b, 5, r); !errors.Is(err, kafkaerr.InvalidRecord) {
+			t.Errorf("from a client: %v", err)
+		}
+		r.FromClient = false
+		if v, err := ValidateAndAssign(b, 5, r); err != nil || len(v.Batches) != 0 || v.FirstOffset != -1 || v.Count != 0 {
+			t.Errorf("not from a client: %+v, %v", v, err)
+		}
+	}
+}
