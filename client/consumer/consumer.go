@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"sync"
-	"time"
 
 	"kz/client"
 	"kz/internal/kafkaerr"
