@@ -63,6 +63,9 @@ const maxZnode = 1 << 20
 // number in quotes and, for every replica, a broker id and a comma.
 func maxPartitions(replicationFactor int) int { return maxZnode / (12 + 11*replicationFactor) }
 
+// errSomeRacks is no rule of Kafka's protocol: clients see UNKNOWN_SERVER_ERROR.
+var errSomeRacks = errors.New("some brokers have a rack and others have none, so replicas cannot be spread over racks")
+
 // assign is the algorithm with all chance taken out. shift grows by one each time the
 // leaders have gone round, so that the followers of a broker's partitions are spread.
 func assign(brokers []Broker, partitions, replicationFactor, start, shift, firstPartition int) (Assignment, error) {
@@ -78,7 +81,7 @@ func assign(brokers []Broker, partitions, replicationFactor, start, shift, first
 	case len(brokers):
 		list, racks = alternateRacks(brokers)
 	default:
-		return nil, errors.New("Not all brokers have rack information for replica rack aware assignment.")
+		return nil, errSomeRacks
 	}
 	out := make(Assignment, partitions)
 	n := len(list)

@@ -154,6 +154,9 @@ func (c *Changes) handle(ctx context.Context, name string) error {
 func (c *Changes) purge(ctx context.Context, names []string) error {
 	now := time.Now()
 	for _, name := range names {
+		if _, err := changeNumber(name); err != nil {
+			continue // not ours to delete
+		}
 		node := zkpaths.ConfigChanges + "/" + name
 		_, stat, err := c.store.Get(ctx, node)
 		if errors.Is(err, zk.NoNode) {

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,7 +28,7 @@ func (m *Manager) CreatePartitions(topics []MorePartitions, timeout time.Duratio
 	var written []pending
 	brokers, err := m.topics.Brokers(m.ctx, true)
 	if err == nil && SomeRacksMissing(brokers) {
-		err = errors.New("Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment without rack information.")
+		err = errSomeRacks
 	}
 	for i, t := range topics {
 		results[i].Name = t.Name

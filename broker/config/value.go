@@ -16,7 +16,7 @@ func parseValue(t Type, text string) (any, error) {
 	number := func(bits int) (int64, error) {
 		v, err := strconv.ParseInt(s, 10, bits)
 		if err != nil {
-			return 0, fmt.Errorf("Not a number of type %s", t)
+			return 0, reason("Not a number of type " + t.String())
 		}
 		return v, nil
 	}
@@ -28,7 +28,7 @@ func parseValue(t Type, text string) (any, error) {
 		case "false":
 			return false, nil
 		}
-		return nil, fmt.Errorf("Expected value to be either true or false")
+		return nil, reason("Expected value to be either true or false")
 	case Int:
 		v, err := number(32)
 		return int32(v), err
@@ -40,7 +40,7 @@ func parseValue(t Type, text string) (any, error) {
 	case Double:
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return nil, fmt.Errorf("Not a number of type %s", t)
+			return nil, reason("Not a number of type " + t.String())
 		}
 		return v, nil
 	case List:
@@ -48,6 +48,11 @@ func parseValue(t Type, text string) (any, error) {
 	}
 	return s, nil
 }
+
+// reason is an error in Kafka's words, which begin with a capital: they follow a colon.
+type reason string
+
+func (r reason) Error() string { return string(r) }
 
 func asAny[T any](v T, err error) (any, error) { return v, err }
 
@@ -95,9 +100,9 @@ func (b between) check(v any) error {
 	}
 	switch {
 	case b.below(f):
-		return fmt.Errorf("Value must be at least %s", plain(b.min))
+		return reason("Value must be at least " + plain(b.min))
 	case b.above(f):
-		return fmt.Errorf("Value must be no more than %s", plain(b.max))
+		return reason("Value must be no more than " + plain(b.max))
 	}
 	return nil
 }
@@ -170,7 +175,7 @@ func isVersion(s string) bool {
 func (v version) check(value any) error {
 	s := value.(string)
 	if !isVersion(s) {
-		return fmt.Errorf("Version `%s` is not a valid version", s)
+		return reason("Version `" + s + "` is not a valid version")
 	}
 	if v.only != nil && !v.only.MatchString(s) {
 		return fmt.Errorf("kz speaks only %s between brokers", v.text)
