@@ -32,6 +32,7 @@ type epochCache struct {
 	path    string
 	entries []EpochEntry
 	dirty   bool // written since the last fsync
+	spoiled bool // the file says nonsense and must be written anew
 }
 
 // loadEpochs reads the file. ok is false when it is missing or malformed: the cache
@@ -40,12 +41,13 @@ func loadEpochs(d *disk, path string) (*epochCache, error) {
 	c := &epochCache{d: d, path: path}
 	lines, err := readCheckpoint(d, path)
 	if err != nil {
+		c.spoiled = isMalformed(err)
 		return c, err
 	}
 	for _, fields := range lines {
 		e, ok := parseEpoch(fields)
 		if n := len(c.entries); !ok || (n > 0 && (e.Epoch <= c.entries[n-1].Epoch || e.Start <= c.entries[n-1].Start)) {
-			c.entries = nil
+			c.entries, c.spoiled = nil, true
 			return c, &malformed{path, "bad or unordered entry " + strconv.Quote(joinFields(fields))}
 		}
 		c.entries = append(c.entries, e)
@@ -199,7 +201,7 @@ func (c *epochCache) clear() error { return c.replace(nil) }
 func (c *epochCache) replace(entries []EpochEntry) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if slices.Equal(c.entries, entries) {
+	if slices.Equal(c.entries, entries) && !c.spoiled {
 		return nil
 	}
 	c.entries = entries
@@ -221,7 +223,7 @@ func (c *epochCache) write() error {
 	if err := writeCheckpoint(c.d, c.path, lines, false); err != nil {
 		return err
 	}
-	c.dirty = true
+	c.dirty, c.spoiled = true, false
 	return nil
 }
 

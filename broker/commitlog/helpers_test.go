@@ -221,4 +221,8 @@ func batchesOf(t testing.TB, path string) (batches [][]byte) {
 	return batches
 }
 
+func setLeaderEpoch(b []byte, v int32) { binary.BigEndian.PutUint32(b[12:], uint32(v)) }
+
+var nopLogger = zerolog.Nop()
+
 func setBaseOffset(b []byte, v int64) { binary.BigEndian.PutUint64(b, uint64(v)) }

@@ -3,6 +3,7 @@ package commitlog
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 )
 
@@ -45,7 +46,7 @@ func loadIndex(d *disk, path string, entrySize, maxBytes int) (*index, error) {
 	}
 	x := &index{d: d, path: path, entrySize: entrySize, maxEntries: maxBytes / entrySize}
 	if st.Size()%int64(entrySize) != 0 {
-		return x, corruptf("%s: %d bytes, no multiple of %d", path, st.Size(), entrySize)
+		return x, corruptf("%s: %d bytes, no multiple of %d", filepath.Base(path), st.Size(), entrySize)
 	}
 	x.count = int(st.Size() / int64(entrySize))
 	x.onDisk, x.tailFrom = x.count, x.count

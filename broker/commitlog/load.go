@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -310,17 +311,22 @@ func (ld *loader) settleSnapshots(s *logState) error {
 	if err := sn.settle(s.start, s.end.Offset); err != nil {
 		return err
 	}
-	var wanted []int64
-	if ld.p.clean && !had {
-		sn.last = 0
-		wanted = bases[max(0, len(bases)-2):]
-	} else {
-		for i, seg := range s.segments[1:] {
-			if ld.rebuilt[s.segments[i]] {
-				wanted = append(wanted, seg.base)
-			}
+	// Kafka writes anew what it could not read, what recovery walked past, and, when
+	// there was none at all, one for each of the last two segments.
+	wanted := bad
+	for i, seg := range s.segments[1:] {
+		if ld.rebuilt[s.segments[i]] {
+			wanted = append(wanted, seg.base)
 		}
 	}
+	if !had {
+		wanted = append(wanted, bases[max(0, len(bases)-2):]...)
+		if ld.p.clean {
+			sn.last = 0
+		}
+	}
+	wanted = slices.DeleteFunc(wanted, func(o int64) bool { _, ok := slices.BinarySearch(bases, o); return !ok })
+	slices.Sort(wanted)
 	for _, o := range append(wanted, s.end.Offset) {
 		if err := sn.take(o); err != nil {
 			return err

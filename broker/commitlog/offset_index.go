@@ -1,6 +1,9 @@
 package commitlog
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"path/filepath"
+)
 
 // OffsetIndex leads from an offset to a place in the segment's .log file near it.
 // Mirrors kafka.log.OffsetIndex. Entries are 8 bytes, big-endian:
@@ -36,7 +39,7 @@ func (x *OffsetIndex) full() bool { return x.entries() >= x.maxEntries }
 // append adds an entry; offset must be above the last one's.
 func (x *OffsetIndex) append(offset, position int64) error {
 	if x.entries() > 0 && offset <= x.last {
-		return corruptf("%s: offset %d is not above the last, %d", x.path, offset, x.last)
+		return corruptf("%s: offset %d is not above the last, %d", filepath.Base(x.path), offset, x.last)
 	}
 	var b [offsetEntrySize]byte
 	binary.BigEndian.PutUint32(b[:], uint32(offset-x.base))
@@ -113,9 +116,9 @@ func (x *OffsetIndex) sanity(nextBase, size int64) error {
 	last := x.decode(b[:])
 	switch {
 	case first.Offset < x.base || last.Offset >= nextBase || last.Offset-first.Offset < int64(n-1):
-		return corruptf("%s: offsets %d to %d in %d entries of segment [%d, %d)", x.path, first.Offset, last.Offset, n, x.base, nextBase)
+		return corruptf("%s: offsets %d to %d in %d entries of segment [%d, %d)", filepath.Base(x.path), first.Offset, last.Offset, n, x.base, nextBase)
 	case first.Position < 0 || last.Position < first.Position || last.Position >= size:
-		return corruptf("%s: positions %d to %d in a log of %d bytes", x.path, first.Position, last.Position, size)
+		return corruptf("%s: positions %d to %d in a log of %d bytes", filepath.Base(x.path), first.Position, last.Position, size)
 	}
 	x.last = last.Offset
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 )
 
 // walkBatches calls visit for each batch in [from, to) of a log file. It ends at the
@@ -43,7 +44,7 @@ func openSegment(d *disk, dir string, base int64, c Config) (s *Segment, why []e
 		path := segmentFile(dir, base, suffix)
 		x, err := loadIndex(d, path, entrySize, c.SegmentIndexBytes)
 		if errors.Is(err, os.ErrNotExist) {
-			why = append(why, corruptf("%s is missing", path))
+			why = append(why, corruptf("%s is missing", filepath.Base(path)))
 			return createIndex(d, path, entrySize, c.SegmentIndexBytes)
 		}
 		if isCorrupt(err) {
@@ -87,7 +88,7 @@ func (s *Segment) verifyIndexes(nextBase int64) error {
 		return nil
 	}
 	if s.offsets.entries() == 0 && size > suspectEmpty {
-		return corruptf("%s is empty beside a log of %d bytes", s.offsets.name(), size)
+		return corruptf("%s is empty beside a log of %d bytes", filepath.Base(s.offsets.name()), size)
 	}
 	return s.verifyEnds(size)
 }
@@ -103,7 +104,7 @@ func (s *Segment) verifyEnds(size int64) error {
 	if s.times.entries() == 0 {
 		p, found, err := s.walkTo(f, 0, -1, size)
 		if err == nil && found && p.header.maxTimestamp >= 0 {
-			err = corruptf("%s is empty although the records have timestamps", s.times.name())
+			err = corruptf("%s is empty although the records have timestamps", filepath.Base(s.times.name()))
 		}
 		if err != nil {
 			return err
@@ -118,7 +119,7 @@ func (s *Segment) verifyEnds(size int64) error {
 	}
 	p, found, err := s.walkTo(f, last.Position, -1, size)
 	if err == nil && (!found || p.header.base > last.Offset) {
-		err = corruptf("%s: the last entry (offset %d, position %d) points to no batch of it", s.offsets.name(), last.Offset, last.Position)
+		err = corruptf("%s: the last entry (offset %d, position %d) points to no batch of it", filepath.Base(s.offsets.name()), last.Offset, last.Position)
 	}
 	return err
 }

@@ -1,6 +1,9 @@
 package commitlog
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"path/filepath"
+)
 
 // TimeIndex leads from a timestamp to an offset. Mirrors kafka.log.TimeIndex.
 // Entries are 12 bytes, big-endian:
@@ -105,9 +108,9 @@ func (x *TimeIndex) sanity(nextBase int64) error {
 	lastTime, lastOffset := x.decode(b[:])
 	switch {
 	case firstTime < 0 || lastTime-firstTime < int64(n-1):
-		return corruptf("%s: timestamps %d to %d in %d entries", x.path, firstTime, lastTime, n)
+		return corruptf("%s: timestamps %d to %d in %d entries", filepath.Base(x.path), firstTime, lastTime, n)
 	case firstOffset < x.base || lastOffset < firstOffset || lastOffset >= nextBase:
-		return corruptf("%s: offsets %d to %d of segment [%d, %d)", x.path, firstOffset, lastOffset, x.base, nextBase)
+		return corruptf("%s: offsets %d to %d of segment [%d, %d)", filepath.Base(x.path), firstOffset, lastOffset, x.base, nextBase)
 	}
 	x.lastTimestamp, x.lastOffset = lastTime, lastOffset
 	return nil
