@@ -142,8 +142,8 @@ func (p *Purgatory[K]) Watched() (n int) {
 	return n
 }
 
-// Delayed is the number of operations that wait in the timer.
-func (p *Purgatory[K]) Delayed() int { return p.timer.Len() }
+// Delayed is the number of operations that wait for progress or their timeout.
+func (p *Purgatory[K]) Delayed() int { return int(p.waiting.Load()) }
 
 // Stop force-completes everything still parked, so everyone left waiting gets an answer,
 // and ends the reaper. What is parked later is completed at once. It must not be called

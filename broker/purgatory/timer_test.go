@@ -62,6 +62,7 @@ func TestACancelledTaskDoesNotRun(t *testing.T) {
 			t.Error("it was cancelled twice")
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if len(ran) != 1 || ran[0] != "b" || b.Cancel() {
 			t.Errorf("%v ran", ran)
 		}
@@ -182,6 +183,7 @@ func TestTimerAgainstAModel(t *testing.T) {
 			mu.Unlock()
 		}
 		time.Sleep(time.Duration(math.Pow(20, 5)+100) * time.Millisecond)
+		synctest.Wait()
 		if len(model) != 0 || timer.Len() != 0 {
 			t.Errorf("%d never ran, %d left", len(model), timer.Len())
 		}

@@ -31,9 +31,6 @@ func (t *tracker) filter(b []byte, armed bool) []byte {
 	return t.follow(make([]byte, 0, len(b)+len(t.head)), b, armed)
 }
 
-// idle says that no byte is held back and none is being dropped.
-func (t *tracker) idle() bool { return !t.drop && t.sent == t.have }
-
 func (t *tracker) follow(out, b []byte, hold bool) []byte {
 	pass := func(b []byte) {
 		if out != nil && !t.drop {
