@@ -1,0 +1,410 @@
+package replica
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kz/broker/metadata"
+	"kz/internal/journal"
+	"kz/internal/kafkaerr"
+	"kz/internal/topic"
+	"kz/zkpaths"
+)
+
+func stops(epoch int32, remove bool, partitions ...int32) map[topic.Partition]StopState {
+	out := map[topic.Partition]StopState{}
+	for _, n := range partitions {
+		out[tp(n)] = StopState{LeaderEpoch: epoch, Delete: remove}
+	}
+	return out
+}
+
+// A newer controller was heard by any of the three requests: an older one is refused by
+// all of them. Ref: Kafka 2.8 server/ReplicaManager.scala.
+func TestStaleController(t *testing.T) {
+	for _, newer := range []func(*Manager){
+		func(m *Manager) { m.BecomeLeaderOrFollower(2, 7, nil) },
+		func(m *Manager) { m.StopReplicas(2, 7, nil) },
+		func(m *Manager) { m.UpdateMetadata(metadata.Update{ControllerID: 2, ControllerEpoch: 7}) },
+	} {
+		b := newBroker1(t)
+		newer(b.m)
+		if got := b.m.ControllerEpoch(); got != 7 {
+			t.Errorf("controller epoch %d", got)
+		}
+		codes, code := b.m.BecomeLeaderOrFollower(1, 6, map[topic.Partition]LeaderState{tp(0): {Leader: 1, Replicas: []int32{1}}})
+		if codes != nil || code != kafkaerr.StaleControllerEpoch {
+			t.Errorf("LeaderAndIsr: %v %v", codes, code)
+		}
+		if _, code := b.m.StopReplicas(1, 6, stops(-2, true, 0)); code != kafkaerr.StaleControllerEpoch {
+			t.Errorf("StopReplica: %v", code)
+		}
+		if _, code := b.m.UpdateMetadata(metadata.Update{ControllerEpoch: 6}); code != kafkaerr.StaleControllerEpoch {
+			t.Errorf("UpdateMetadata: %v", code)
+		}
+		if len(b.m.Status()) != 0 {
+			t.Error("a stale request changed something")
+		}
+		b.stop()
+	}
+}
+
+func TestFollowStartsAtTheHighWatermark(t *testing.T) {
+	b := newBroker1(t)
+	defer b.stop()
+	b.lead(tp(0), 1, 2)
+	b.produce(tp(0), 1, 0, 5)
+	b.fetchNow(2, tp(0), 3)
+	b.follow(tp(0), 2)
+	got := b.fetchers.started[tp(0)]
+	if got.LeaderID != 2 || got.Leader.Port != 9092 || got.LeaderEpoch != 1 || got.Offset != 3 {
+		t.Errorf("%+v", got)
+	}
+	b.lead(tp(0), 1, 2)
+	if len(b.fetchers.started) != 0 {
+		t.Error("a leader does not fetch")
+	}
+	kinds := b.events.kinds(journal.BecameLeader, journal.BecameFollower)
+	if len(kinds) != 3 || kinds[1].Kind != journal.BecameFollower || kinds[1].Leader != 2 || kinds[2].LeaderEpoch != 2 {
+		t.Errorf("%+v", kinds)
+	}
+}
+
+// The leader is not among the live brokers: the log is made, the epoch is not taken, so
+// that the repeat is obeyed. Ref: Kafka 2.8 ReplicaManager.makeFollowers, KAFKA-1647.
+func TestFollowAnUnknownLeader(t *testing.T) {
+	b := newBroker1(t)
+	defer b.stop()
+	state := map[topic.Partition]LeaderState{tp(0): {ControllerEpoch: 1, Leader: 9, LeaderEpoch: 4, Replicas: []int32{1, 9}, IsNew: true}}
+	for range 2 {
+		codes, _ := b.m.BecomeLeaderOrFollower(1, 1, state)
+		if codes[tp(0)] != kafkaerr.None || len(b.fetchers.started) != 0 {
+			t.Fatalf("%v, fetching %v", codes, b.fetchers.started)
+		}
+	}
+	if _, ok := b.logs.Get(tp(0)); !ok {
+		t.Error("there must be a log")
+	}
+	b.m.UpdateMetadata(metadata.Update{ControllerEpoch: 1, Brokers: []metadata.Broker{{ID: 9, Endpoints: []metadata.Endpoint{{Listener: "PLAINTEXT", Host: "h", Port: 1}}}}})
+	if b.m.BecomeLeaderOrFollower(1, 1, state); len(b.fetchers.started) != 1 {
+		t.Error("the repeat must be obeyed")
+	}
+}
+
+func TestRepeatChangesNothing(t *testing.T) {
+	b := newBroker1(t)
+	defer b.stop()
+	b.lead(tp(0), 1, 2)
+	answer := b.produce(tp(0), all, time.Minute, 1)
+	repeat := map[topic.Partition]LeaderState{tp(0): {ControllerEpoch: 1, Leader: 1, LeaderEpoch: 0, ISR: []int32{1}, Replicas: []int32{1, 2, 3}}}
+	if codes, code := b.m.BecomeLeaderOrFollower(1, 1, repeat); code != 0 || codes[tp(0)] != kafkaerr.StaleControllerEpoch {
+		t.Errorf("%v %v", codes, code)
+	}
+	answer.notYet(t) // with its ISR it would be committed
+}
+
+func TestListenerLearnsOfLeadership(t *testing.T) {
+	b := newBroker1(t)
+	defer b.stop()
+	var led, followed []topic.Partition
+	b.m.OnLeadershipChange(func(l, f []topic.Partition) { led, followed = l, f })
+	b.lead(tp(0), 1)
+	if !slices.Equal(led, []topic.Partition{tp(0)}) || len(followed) != 0 {
+		t.Errorf("%v %v", led, followed)
+	}
+	b.follow(tp(0), 3)
+	if len(led) != 0 || !slices.Equal(followed, []topic.Partition{tp(0)}) {
+		t.Errorf("%v %v", led, followed)
+	}
+}
+
+func TestStopReplica(t *testing.T) {
+	b := newBroker1(t)
+	defer b.stop()
+	b.lead(tp(0), 1)
+	b.lead(tp(0), 1) // epoch 1
+	b.follow(tp(1), 2)
+	answer := b.produce(tp(0), 1, 0, 1)
+	answer.now(t)
+	if codes, _ := b.m.StopReplicas(1, 1, stops(1, true, 0)); codes[tp(0)] != kafkaerr.FencedLeaderEpoch {
+		t.Fatalf("the epoch we are at is no reason to stop: %v", codes)
+	}
+	if codes, _ := b.m.StopReplicas(1, 1, stops(5, false, 1)); codes[tp(1)] != kafkaerr.None || len(b.fetchers.started) != 0 {
+		t.Fatalf("%v, still fetching %v", codes, b.fetchers.started)
+	}
+	if b.status(tp(1)).Leader != 2 {
+		t.Error("a stop without deletion leaves the replica")
+	}
+	if codes, _ := b.m.StopReplicas(1, 1, stops(deletedEpoch, true, 0, 1, 9)); codes[tp(0)]|codes[tp(1)]|codes[tp(9)] != kafkaerr.None {
+		t.Fatalf("%v", codes)
+	}
+	if len(b.m.Status()) != 0 || len(b.logs.All()) != 0 {
+		t.Errorf("left: %v, %d logs", b.m.Status(), len(b.logs.All()))
+	}
+	if r := b.produce(tp(0), 1, 0, 1).now(t); r.Code != kafkaerr.UnknownTopicOrPartition {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The high watermark that was checkpointed is what a replica starts with.
+func TestHighWatermarkSurvivesARestart(t *testing.T) {
+	dir := t.TempDir()
+	b := newBroker1(t, dir)
+	b.lead(tp(0), 1, 2)
+	b.produce(tp(0), 1, 0, 5)
+	b.fetchNow(2, tp(0), 3)
+	b.m.Stop()
+	b.logs.Kill()
+	b = newBroker1(t, dir)
+	defer b.stop()
+	b.lead(tp(0), 1, 2)
+	if s := b.status(tp(0)); s.HighWatermark != 3 || s.LogEnd != 5 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestFollowerAppend(t *testing.T) {
+	leader, b := newBroker1(t), newBroker1(t)
+	defer leader.stop()
+	defer b.stop()
+	leader.lead(tp(0), 1)
+	leader.produce(tp(0), 1, 0, 3)
+	p, _ := leader.m.hosted(tp(0))
+	info, err := p.log.Read(0, 1<<20, p.log.End(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, _ := info.Data.ReadAll()
+	info.Data.Release()
+	b.follow(tp(0), 2)
+	if _, err := b.m.FollowerAppend(tp(0), 1, records, 3, 0); kafkaerr.CodeOf(err) != kafkaerr.NotLeaderOrFollower {
+		t.Errorf("another epoch: %v", err)
+	}
+	got, err := b.m.FollowerAppend(tp(0), 0, records, 2, 0)
+	if err != nil || got.LastOffset != 2 {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if s := b.status(tp(0)); s.LogEnd != 3 || s.HighWatermark != 2 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := b.m.FollowerAppend(tp(0), 0, nil, 9, 1); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.status(tp(0)); s.HighWatermark != 3 || s.LogStart != 1 {
+		t.Errorf("the mark goes as far as the log: %+v", s)
+	}
+	if err := b.m.FollowerTruncate(tp(0), 0); err != nil {
+		t.Fatal(err)
+	}
+	if ev := b.events.kinds(journal.Truncation); len(ev) != 1 || ev[0].Offset != 0 || ev[0].EndOffset != 3 {
+		t.Errorf("%+v", ev)
+	}
+	b.lead(tp(0), 1)
+	if _, err := b.m.FollowerAppend(tp(0), 1, records, 3, 0); kafkaerr.CodeOf(err) != kafkaerr.NotLeaderOrFollower {
+		t.Errorf("a leader does not follow: %v", err)
+	}
+}
+
+// The leader's log start lies inside a batch: an empty follower takes the whole batch.
+func TestFollowerStartsInsideABatch(t *testing.T) {
+	leader, b := newBroker1(t), newBroker1(t)
+	defer leader.stop()
+	defer b.stop()
+	leader.lead(tp(0), 1)
+	leader.produce(tp(0), 1, 0, 5)
+	p, _ := leader.m.hosted(tp(0))
+	info, err := p.log.Read(3, 1<<20, p.log.End(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, _ := info.Data.ReadAll()
+	info.Data.Release()
+	b.follow(tp(0), 2)
+	if err := b.m.FollowerTruncateFully(tp(0), 3); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.m.FollowerAppend(tp(0), 0, records, 5, 3); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.status(tp(0)); s.LogEnd != 5 || s.LogStart != 3 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Ref: Kafka 2.8 server/ReplicaManager.scala, handleLogDirFailure.
+func TestLogDirFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bad, good := t.TempDir(), t.TempDir()
+		b := newBroker1(t, bad, good)
+		defer b.stop()
+		b.lead(tp(0), 1, 2)
+		b.follow(tp(1), 2)
+		b.lead(tp(2), 1, 2)
+		b.lead(tp(3), 1, 2)
+		var lost, kept []topic.Partition
+		for _, l := range b.logs.All() {
+			if l.Dir() == bad {
+				lost = append(lost, l.Partition())
+			} else {
+				kept = append(kept, l.Partition())
+			}
+		}
+		if len(lost) != 2 || len(kept) != 2 {
+			t.Fatalf("lost %v, kept %v", lost, kept)
+		}
+		var answers []produced
+		for _, p := range lost {
+			answers = append(answers, b.produce(p, all, time.Hour, 1))
+		}
+		b.logs.FailDir(bad, os.ErrInvalid)
+		synctest.Wait()
+		for i, p := range lost {
+			if r := answers[i].now(t); r.Code != kafkaerr.KafkaStorageError && r.Code != kafkaerr.NotLeaderOrFollower {
+				t.Errorf("%v: %+v", p, r)
+			}
+			if r := b.produce(p, 1, 0, 1).now(t); r.Code != kafkaerr.KafkaStorageError {
+				t.Errorf("%v: %+v", p, r)
+			}
+			if r := b.fetchNow(-1, p, 0); r.Code != kafkaerr.KafkaStorageError {
+				t.Errorf("%v: %+v", p, r)
+			}
+			codes, _ := b.m.BecomeLeaderOrFollower(1, 1, map[topic.Partition]LeaderState{p: {Leader: 1, LeaderEpoch: 9, Replicas: []int32{1}}})
+			if codes[p] != kafkaerr.KafkaStorageError {
+				t.Errorf("%v: LeaderAndIsr: %v", p, codes[p])
+			}
+			if codes, _ := b.m.StopReplicas(1, 1, map[topic.Partition]StopState{p: {LeaderEpoch: -2, Delete: true}}); codes[p] != kafkaerr.KafkaStorageError {
+				t.Errorf("%v: StopReplica: %v", p, codes[p])
+			}
+		}
+		for _, p := range kept {
+			if s := b.status(p); s.Partition != p {
+				t.Errorf("%v is gone", p)
+			}
+		}
+		if n := b.zk.notifications(zkpaths.LogDirEventPrefix); len(n) != 1 || !bytes.Equal(n[0], zkpaths.EncodeLogDirEvent(1)) {
+			t.Errorf("notifications %s", n)
+		}
+		// A partition that may lie on the failed disk is not made anew; a new one is.
+		for _, row := range []struct {
+			name  string
+			p     topic.Partition
+			isNew bool
+			want  kafkaerr.Code
+		}{{"not new", tp(8), false, kafkaerr.KafkaStorageError}, {"new", tp(9), true, kafkaerr.None}} {
+			codes, _ := b.m.BecomeLeaderOrFollower(1, 1, map[topic.Partition]LeaderState{row.p: {Leader: 1, LeaderEpoch: 0, Replicas: []int32{1}, ISR: []int32{1}, IsNew: row.isNew}})
+			if codes[row.p] != row.want {
+				t.Errorf("%s: %v", row.name, codes[row.p])
+			}
+		}
+		if r := b.produce(tp(8), 1, 0, 1).now(t); r.Code != kafkaerr.KafkaStorageError {
+			t.Errorf("%+v", r)
+		}
+		b.logs.FailDir(good, os.ErrInvalid)
+		synctest.Wait()
+		select {
+		case <-b.halted:
+		default:
+			t.Error("the last directory failed: the broker must end")
+		}
+	})
+}
+
+// Produce, fetches, elections and time outs at once: every request is answered exactly
+// once, and what was acknowledged with acks=all is in the log.
+func TestEveryRequestIsAnsweredOnce(t *testing.T) {
+	b := newBroker1(t)
+	b.lead(tp(0), 1, 2)
+	const producers, each = 4, 200
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	answers := map[int]int{}
+	acked := int64(0)
+	stop := make(chan struct{})
+	elect := make(chan struct{}, 1)
+	timeouts := []time.Duration{0, 5 * time.Millisecond, time.Second}
+	for p := range producers {
+		wg.Go(func() {
+			for i := range each {
+				b.m.AppendRecords(timeouts[i%3], all, false, map[topic.Partition][]byte{tp(0): batch(1)}, func(r map[topic.Partition]ProduceResult) {
+					mu.Lock()
+					defer mu.Unlock()
+					answers[p*each+i]++
+					if r[tp(0)].Code == kafkaerr.None {
+						acked++
+					}
+					if len(answers)%50 == 0 {
+						select {
+						case elect <- struct{}{}:
+						default:
+						}
+					}
+				})
+			}
+		})
+	}
+	var background sync.WaitGroup
+	background.Go(func() { // a follower that is always nearly there
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				b.fetchNow(2, tp(0), b.status(tp(0)).LogEnd)
+			}
+		}
+	})
+	background.Go(func() { // consumers that wait
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				<-b.fetch(-1, tp(0), b.status(tp(0)).HighWatermark, time.Millisecond)
+			}
+		}
+	})
+	background.Go(func() { // elections: two epochs of a reign, then another leader's
+		for {
+			for _, leader := range []int32{1, 1, 2} {
+				select {
+				case <-stop:
+					return
+				case <-elect:
+					b.become(tp(0), leader, 1, 2)
+				}
+			}
+		}
+	})
+	wg.Wait()
+	close(stop)
+	background.Wait()
+	b.stop() // answers who still waits
+	mu.Lock()
+	defer mu.Unlock()
+	for i := range producers * each {
+		if answers[i] != 1 {
+			t.Errorf("request %d was answered %d times", i, answers[i])
+		}
+	}
+	if acked == 0 {
+		t.Error("nothing was acknowledged: the test tests nothing")
+	}
+}
+
+// Nothing of a partition's past keeps files open.
+func TestStopLeavesNoLock(t *testing.T) {
+	dir := t.TempDir()
+	b := newBroker1(t, dir)
+	b.lead(tp(0), 1)
+	b.stop()
+	if _, err := os.Stat(filepath.Join(dir, "replication-offset-checkpoint")); err != nil {
+		t.Error(err)
+	}
+	newBroker1(t, dir).stop()
+}
