@@ -279,7 +279,7 @@ func (t zkTreeOutput) text(w io.Writer) {
 		}
 		line := strings.Repeat("  ", depth) + name
 		if n.Data != nil {
-			line += fmt.Sprintf("  v%d  %s", n.Stat.DataVersion, *n.Data)
+			line += strings.TrimRight(fmt.Sprintf("  v%d  %s", n.Stat.DataVersion, *n.Data), " ")
 		}
 		if n.Stat.EphemeralOwner != "0x0" {
 			line += "  (ephemeral, session " + n.Stat.EphemeralOwner + ")"

@@ -39,6 +39,7 @@ type session struct {
 	changed   chan struct{} // closed and replaced at each change of connected or overErr
 	lastDial  error         // why the last dial failed
 	socket    net.Conn      // the last one dialled
+	closing   bool          // losing the connection is what we want
 	armed     map[watchKey]*armState
 }
 
@@ -135,7 +136,7 @@ func (s *session) onState(state gozk.State) {
 		}
 		s.connected = false
 		s.armed = map[watchKey]*armState{} // re-reads after a reconnect arm anew
-		if s.overErr == nil {
+		if s.overErr == nil && !s.closing {
 			s.events.put(event{kind: connectionLost, session: s})
 		}
 	case gozk.StateExpired:
@@ -221,6 +222,9 @@ func (s *session) hangUp() {
 
 // close ends the session: the server removes its ephemeral nodes, if it can be reached.
 func (s *session) close() {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
 	s.conn.Close() // asks the server first: it needs the connection
 	s.end(ErrClosed)
 }
