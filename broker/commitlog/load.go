@@ -93,7 +93,7 @@ func (ld *loader) load() error {
 	if err := ld.verify(); err != nil {
 		return err
 	}
-	if epochsErr != nil {
+	if epochsErr != nil || ld.epochsBeginLate() {
 		if err := ld.rebuildEpochs(errors.Is(epochsErr, os.ErrNotExist)); err != nil {
 			return err
 		}
@@ -209,6 +209,16 @@ func (ld *loader) verify() error {
 		}
 	}
 	return nil
+}
+
+// epochsBeginLate: the log start went back to where it was last checkpointed, but
+// the epochs had already followed the later one.
+func (ld *loader) epochsBeginLate() bool {
+	epochs := ld.l.epochs.all()
+	if ld.p.clean || len(epochs) == 0 || len(ld.segments) == 0 {
+		return false
+	}
+	return epochs[0].Start > max(ld.p.startOffset, ld.segments[0].base)
 }
 
 // rebuildEpochs reads the epochs out of the batches, when the file is gone. Records
