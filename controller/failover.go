@@ -130,8 +130,6 @@ func (c *Controller) adoptTopic(name string, as map[int32]assignment) {
 
 // readAllStates reads every state znode. A partition without one is New.
 func (c *Controller) readAllStates() error {
-	clear(c.cluster.leadership)
-	clear(c.cluster.shuttingDown)
 	return c.refreshStates(c.cluster.allPartitions())
 }
 

@@ -56,6 +56,8 @@ type fakeClient struct {
 	// loseAnswer, when it says so, makes the answer to an op get lost: the op is applied
 	// and then sent again.
 	loseAnswer func(op zk.Op) bool
+	// loseRead fails a read.
+	loseRead func(op zk.Op) error
 	// beforeWrite runs before a write is applied, without the lock: others may write first.
 	beforeWrite func(op zk.Op)
 
@@ -146,7 +148,11 @@ func (c *fakeClient) Do(ctx context.Context, ops ...zk.Op) []zk.Result {
 		case isWrite:
 			results[i] = c.tree.transaction(c, []zk.Op{op})[0]
 		default:
-			results[i] = c.read(op)
+			if results[i] = c.read(op); c.loseRead != nil {
+				if err := c.loseRead(op); err != nil {
+					results[i] = zk.Result{Err: err}
+				}
+			}
 		}
 		c.tree.mu.Unlock()
 	}

@@ -51,18 +51,49 @@ func (c *Controller) readController() (int32, error) {
 	return info.BrokerID, nil
 }
 
+// lookWhoReigns reads /controller and remembers the answer.
+//
+// It may name us although we do not reign: a claim whose outcome we never learned, or a
+// node of our session before this one that ZooKeeper has not removed yet. Kafka then takes
+// itself for the controller without ever having taken over; we give the node up, and
+// somebody is elected properly.
+func (c *Controller) lookWhoReigns() (int32, error) {
+	id, err := c.readController()
+	if err != nil {
+		return noLeader, err
+	}
+	if id == c.cfg.BrokerID && c.cluster.epoch == 0 {
+		c.log.Warn().Str("path", controllerPath).Msg("znode names this broker, which does not reign; giving it up")
+		_, version, err := c.readEpoch()
+		if err != nil {
+			return noLeader, err
+		}
+		if err := c.vacate(version); err != nil {
+			return noLeader, err
+		}
+		id = noLeader
+	}
+	c.activeID.Store(id)
+	return id, nil
+}
+
+// vacate deletes /controller, fenced. That somebody else was faster is fine.
+func (c *Controller) vacate(epochVersion int32) error {
+	_, err := c.do1(zk.DeleteOp(controllerPath, zk.AnyVersion).Fenced(epochVersion))
+	if err != nil && !errors.Is(err, zk.ErrControllerMoved) && !errors.Is(err, zk.NoNode) {
+		return fmt.Errorf("deleting %s: %w", controllerPath, err)
+	}
+	return nil
+}
+
 // standForElection becomes controller if there is none. A failure on the way in, whatever
 // it is, gives the office up again: better another controller than one that is half there.
 //
 // Mirrors elect.
 func (c *Controller) standForElection() error {
-	id, err := c.readController()
-	if err != nil {
+	id, err := c.lookWhoReigns()
+	if err != nil || id != noLeader {
 		return err
-	}
-	c.activeID.Store(id)
-	if id != noLeader {
-		return nil
 	}
 	err = c.takeOffice()
 	switch {
@@ -186,11 +217,9 @@ func (c *Controller) maybeResign() error {
 	if err := c.watchController(); err != nil {
 		return err
 	}
-	id, err := c.readController()
-	if err != nil {
+	if _, err := c.lookWhoReigns(); err != nil {
 		return err
 	}
-	c.activeID.Store(id)
 	if wasActive && !c.IsActive() {
 		c.resign()
 	}
@@ -200,22 +229,18 @@ func (c *Controller) maybeResign() error {
 // forceResign gives up the office and deletes /controller, so that somebody gets elected.
 // Mirrors triggerControllerMove.
 func (c *Controller) forceResign() error {
-	id, err := c.readController()
+	id, err := c.lookWhoReigns()
 	if err != nil {
 		return err
 	}
-	c.activeID.Store(id)
 	if id != c.cfg.BrokerID {
 		c.log.Warn().Int32("controller", id).Msg("the controller has already moved")
 		return nil
 	}
-	giveUp := c.fenced(zk.DeleteOp(controllerPath, zk.AnyVersion))
+	fence := c.cluster.epochVersion
 	c.activeID.Store(noLeader)
 	c.resign()
-	if _, err := c.do1(giveUp); err != nil && !errors.Is(err, zk.ErrControllerMoved) && !errors.Is(err, zk.NoNode) {
-		return fmt.Errorf("deleting %s: %w", controllerPath, err)
-	}
-	return nil
+	return c.vacate(fence)
 }
 
 // resign forgets everything that came with the office. It speaks to nobody: whoever comes
