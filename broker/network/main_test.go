@@ -173,4 +173,3 @@ func (r releases) expect(t testing.TB, names ...string) {
 	default:
 	}
 }
-
