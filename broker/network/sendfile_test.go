@@ -119,7 +119,7 @@ func TestOneFileManyReaders(t *testing.T) {
 	f, content := tempFile(t, 4<<20)
 	for _, net := range fileNetworks {
 		t.Run(net.name, func(t *testing.T) {
-			r := newRig(t, net.net(), Config{SendBufferBytes: 16 << 10})
+			r := newRig(t, net.net(), Config{SendBufferBytes: 100 << 10})
 			r.Serve()
 			r.handle(func(req *Request) []Part {
 				id := int64(req.Header.CorrelationID)

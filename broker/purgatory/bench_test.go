@@ -115,7 +115,6 @@ type timerHeap []*heapTimer
 
 type heapTimer struct {
 	due   time.Duration
-	run   func()
 	index int
 }
 
