@@ -162,9 +162,9 @@ func TestRequestsOnTheWire(t *testing.T) {
 func TestLeaderThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
-		mode := "close"
+		var mode atomic.Value
 		network, at := answering(t, func(h wire.RequestHeader, req kmsg.Request) kmsg.Response {
-			switch mode {
+			switch mode.Load() {
 			case "close":
 				return nil
 			case "silence":
@@ -177,7 +177,7 @@ func TestLeaderThatDoesNotAnswer(t *testing.T) {
 		l := &remoteLeader{network: network, addr: address(at), clientID: "c", cfg: Config{SocketTimeout: 30 * time.Second}}
 		defer l.close()
 		for _, m := range []string{"close", "silence", "answer"} {
-			mode = m
+			mode.Store(m)
 			start := time.Now()
 			_, err := l.fetch(context.Background(), fetchRequest{})
 			if (err == nil) != (m == "answer") {
