@@ -1,0 +1,94 @@
+package broker
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"kz/internal/journal"
+	"kz/zkpaths"
+)
+
+// Golden step 94: the session is lost while the broker lives; it registers again with a
+// larger epoch, takes part in elections again, and claims no new producer ids.
+func TestBrokerRegistersAgainAfterItsSessionExpired(t *testing.T) {
+	r := newRig(t)
+	n := r.start("one", id(1))
+	n.until(t, "elected", func(e journal.Event) bool { return e.Kind == journal.ControllerOn })
+	block := r.get(zkpaths.ProducerIDBlock)
+	first := n.Controller().BrokerEpoch()
+
+	r.faults.Refuse("broker-one", "zookeeper")
+	r.faults.Reset("broker-one", "zookeeper")
+	eventually(t, "the session is over", func() bool {
+		_, found, err := r.zk.Exists(t.Context(), zkpaths.Broker(1))
+		return err == nil && !found
+	})
+	r.faults.HealAll()
+
+	eventually(t, "elected again", func() bool {
+		return n.Controller().IsActive() && n.Controller().BrokerEpoch() > first && r.exists(zkpaths.Broker(1))
+	})
+	_, stat, err := r.zk.Get(t.Context(), zkpaths.Broker(1))
+	if err != nil || stat.Czxid != n.Controller().BrokerEpoch() || stat.Version != 1 {
+		t.Errorf("registration %+v, broker epoch %d, %v", stat, n.Controller().BrokerEpoch(), err)
+	}
+	if got := r.get(zkpaths.ControllerEpoch); got != "2" {
+		t.Errorf("controller epoch %s, want 2: one election per session", got)
+	}
+	if got := r.get(zkpaths.ProducerIDBlock); got != block {
+		t.Errorf("a new session claims no producer ids: %s, before %s", got, block)
+	}
+	var registrations []int64
+	for _, e := range n.seen() {
+		if e.Kind == journal.Registration {
+			registrations = append(registrations, e.BrokerEpoch)
+		}
+	}
+	if len(registrations) != 2 || registrations[0] != first || registrations[1] != stat.Czxid {
+		t.Errorf("registrations in the journal: %v", registrations)
+	}
+}
+
+func (r *rig) exists(path string) bool {
+	_, found, err := r.zk.Exists(r.t.Context(), path)
+	return err == nil && found
+}
+
+// Golden step 24: the controller itself stops; another takes over when the session ends.
+func TestControllerStopsAndAnotherTakesOver(t *testing.T) {
+	r := newRig(t)
+	one := r.start("one", id(1))
+	one.until(t, "elected", func(e journal.Event) bool { return e.Kind == journal.ControllerOn })
+	two := r.start("two", id(2))
+	one.Stop()
+	eventually(t, "broker 2 is the controller", func() bool { return two.Controller().IsActive() })
+	for _, e := range one.seen() {
+		if e.Kind == journal.ZnodeWrite && e.Path == zkpaths.Controller && strings.HasPrefix(e.Text, "delete") {
+			t.Errorf("a stopping controller leaves /controller to its session: %+v", e)
+		}
+	}
+}
+
+// Without a controller that answers, the stop goes on after the configured attempts.
+func TestControlledShutdownGivesUp(t *testing.T) {
+	r := newRig(t)
+	props := id(1)
+	props["controlled.shutdown.max.retries"] = "2"
+	n := r.start("one", props)
+	r.faults.Name(addrOf(n), "self")
+	r.faults.Refuse("broker-one", "self")
+	n.Stop()
+	if r.exists(zkpaths.Broker(1)) {
+		t.Error("still registered")
+	}
+	kinds := []journal.Kind{}
+	for _, e := range n.seen() {
+		if e.Kind == journal.BrokerStarted || e.Kind == journal.BrokerStopping {
+			kinds = append(kinds, e.Kind)
+		}
+	}
+	if !slices.Equal(kinds, []journal.Kind{journal.BrokerStarted, journal.BrokerStopping}) {
+		t.Errorf("journal: %v", kinds)
+	}
+}
