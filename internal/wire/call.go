@@ -26,10 +26,14 @@ func (call *Call) Wait(ctx context.Context) (kmsg.Response, error) {
 	select {
 	case <-call.done:
 	case <-ctx.Done():
-		call.conn.fail(ctx.Err())
+		call.conn.fail(errGivenUp)
 		<-call.done // fail answers everyone, unless the answer came first
 	}
-	if call.err != nil {
+	switch {
+	case call.err == nil:
+	case ctx.Err() != nil:
+		return nil, call.conn.endedBy(ctx)
+	default:
 		return nil, call.err
 	}
 	if err := call.decode(); err != nil {

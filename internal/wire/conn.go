@@ -79,15 +79,27 @@ func (c *Conn) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err // nothing was sent: the connection stays
 	}
-	if ctx.Done() != nil { // covers a write that blocks as well as the wait
-		stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
+	if ctx.Done() != nil { // Wait sees ctx end; this is for a write that blocks
+		stop := context.AfterFunc(ctx, func() { c.fail(errGivenUp) })
 		defer stop()
 	}
 	call, err := c.Start(req)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return call.Wait(ctx)
 	}
-	return call.Wait(ctx)
+	if ctx.Err() != nil {
+		err = c.endedBy(ctx)
+	}
+	return nil, err
+}
+
+// errGivenUp is what other requests of the connection fail with; they must not take
+// somebody else's timeout for their own.
+var errGivenUp = errors.New("closed, because a request's context ended")
+
+// endedBy is the error of the request whose context it was.
+func (c *Conn) endedBy(ctx context.Context) error {
+	return fmt.Errorf("connection to %s: %w", c.addr, ctx.Err())
 }
 
 // Start sends now and returns a handle; Wait gives the answer. For pipelining in order
