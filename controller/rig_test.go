@@ -102,16 +102,20 @@ func (r *rig) register(id int32) *fakeBroker {
 	return b
 }
 
-// registration creates /brokers/ids/N as the broker does.
-func (b *fakeBroker) registration() (epoch int64, err error) {
-	info := zkpaths.BrokerInfo{
-		Version: 4, Host: "127.0.0.1", Port: 9090 + b.id, JMXPort: -1, Timestamp: 1,
-		Endpoints:   []zkpaths.Endpoint{{Listener: "PLAINTEXT", Host: "127.0.0.1", Port: 9090 + b.id}},
+// registrationOf is what a broker of these tests says of itself.
+func registrationOf(id int32) zkpaths.BrokerInfo {
+	return zkpaths.BrokerInfo{
+		Version: 4, Host: "127.0.0.1", Port: 9090 + id, JMXPort: -1, Timestamp: 1,
+		Endpoints:   []zkpaths.Endpoint{{Listener: "PLAINTEXT", Host: "127.0.0.1", Port: 9090 + id}},
 		SecurityMap: map[string]string{"PLAINTEXT": "PLAINTEXT"},
 	}
+}
+
+// registration creates /brokers/ids/N as the broker does.
+func (b *fakeBroker) registration() (epoch int64, err error) {
 	create := zk.CreateOp(zkpaths.Broker(b.id), nil)
 	create.Ephemeral = true
-	_, err = b.client.Multi(context.Background(), create, zk.SetOp(zkpaths.Broker(b.id), info.Encode(), 0))
+	_, err = b.client.Multi(context.Background(), create, zk.SetOp(zkpaths.Broker(b.id), registrationOf(b.id).Encode(), 0))
 	return b.epoch(), err
 }
 

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -11,10 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"kz/internal/topic"
-	"kz/internal/zk"
 	"kz/zkpaths"
 )
 
@@ -74,7 +70,7 @@ func playStory(t *testing.T, file string, golden map[string][]string) {
 				phase = n
 				continue
 			}
-			said += r.act(strings.Fields(act))
+			said += r.act(act)
 			synctest.Wait()
 		}
 		if b := r.brokers[9]; b != nil {
@@ -129,155 +125,6 @@ func parseStory(text string) (blocks []storyBlock) {
 		}
 	}
 	return append(blocks, b)
-}
-
-// act does one command and returns what it answers, if anything.
-func (r *rig) act(f []string) (answer string) {
-	args := f[1:]
-	partitions := func(names []string) (ps []topic.Partition) {
-		for _, n := range names {
-			ps = append(ps, partitionNamed(r.t, n))
-		}
-		return ps
-	}
-	switch f[0] {
-	case "start": // brokers, each with its controller
-		for _, a := range args {
-			r.start(atoi(r.t, a))
-			synctest.Wait()
-		}
-	case "stand": // for election: registered brokers
-		for _, a := range args {
-			r.stand(r.brokers[atoi(r.t, a)])
-			synctest.Wait()
-		}
-	case "register": // brokers that do not stand for election
-		for _, a := range args {
-			r.register(atoi(r.t, a))
-		}
-	case "kill":
-		r.kill(atoi(r.t, args[0]))
-	case "stop": // cleanly: the controller resigns, the session closes
-		b := r.brokers[atoi(r.t, args[0])]
-		if b.controller != nil {
-			b.controller.Stop()
-		}
-		r.kill(b.id)
-	case "bounce": // gone and back before the controller looks
-		active := r.active()
-		active.client.hold()
-		r.kill(atoi(r.t, args[0]))
-		r.register(atoi(r.t, args[0]))
-		active.client.release()
-	case "topic", "partitions":
-		r.createTopic(args[0], args[1:]...)
-	case "state": // by hand, before the story begins: t-0 leader 1 epoch 2 isr 1,2 version 3
-		p := partitionNamed(r.t, args[0])
-		r.setState(p, zkpaths.PartitionState{ControllerEpoch: 1, Leader: atoi(r.t, args[2]), LeaderEpoch: atoi(r.t, args[4]), ISR: ids(r.t, args[6])}, atoi(r.t, args[8]))
-	case "isr": // a leader's own write, with the controller epoch it was told
-		epoch := int32(-1)
-		if len(args) == 4 {
-			epoch = atoi(r.t, args[3])
-		}
-		r.setISR(partitionNamed(r.t, args[0]), ids(r.t, args[1]), epoch)
-	case "notify":
-		r.notifyISR(partitions(args))
-	case "shutdown":
-		b := r.brokers[atoi(r.t, args[0])]
-		remaining, err := r.active().controller.ControlledShutdown(context.Background(), b.id, b.epoch())
-		return fmt.Sprintf("the answer: still leads %v, error %v\n", remaining, err)
-	case "shutdown-at": // asks that broker, whether it reigns or not
-		b := r.brokers[atoi(r.t, args[1])]
-		remaining, err := r.brokers[atoi(r.t, args[0])].controller.ControlledShutdown(context.Background(), b.id, b.epoch())
-		return fmt.Sprintf("the answer: still leads %v, error %v\n", remaining, err)
-	case "dir-fails": // a log directory of a broker, with these partitions
-		b := r.brokers[atoi(r.t, args[0])]
-		r.mu.Lock()
-		for _, p := range partitions(args[1:]) {
-			b.failed[p] = true
-		}
-		r.mu.Unlock()
-		op := zk.CreateOp(zkpaths.LogDirEventPrefix, zkpaths.EncodeLogDirEvent(b.id))
-		op.Sequential = true
-		r.tree.write(fmt.Sprintf("broker-%d", b.id), op)
-	case "answers-storage-error": // without a word before
-		b := r.brokers[atoi(r.t, args[0])]
-		r.mu.Lock()
-		for _, p := range partitions(args[1:]) {
-			b.failed[p] = true
-		}
-		r.mu.Unlock()
-	case "answers-lai": // with this top-level error, until it is 0
-		b := r.brokers[atoi(r.t, args[0])]
-		r.mu.Lock()
-		b.topError = int16(atoi(r.t, args[1]))
-		r.mu.Unlock()
-	case "dir-works":
-		b := r.brokers[atoi(r.t, args[0])]
-		r.mu.Lock()
-		clear(b.failed)
-		r.mu.Unlock()
-	case "preferred":
-		r.tree.write("tool", zk.CreateOp(zkpaths.PreferredReplicaElection, zkpaths.EncodePreferredElection(znodePartitions(partitions(args)))))
-	case "unclean":
-		r.tree.write("tool", zk.CreateOp(zkpaths.TopicConfig(args[0]), zkpaths.EncodeEntityConfig(map[string]string{uncleanElectionKey: "true"})))
-		r.active().controller.EnableUncleanElection(args[0])
-	case "write": // anything, by hand: write PATH [DATA]
-		var data []byte
-		if len(args) > 1 {
-			data = []byte(args[1])
-		}
-		r.tree.write("hand", zk.CreateOp(args[0], data))
-	case "unwrite":
-		r.tree.write("hand", zk.DeleteOp(args[0], zk.AnyVersion))
-	case "hold": // the broker's client hears nothing from ZooKeeper
-		r.brokers[atoi(r.t, args[0])].client.hold()
-	case "release":
-		r.brokers[atoi(r.t, args[0])].client.release()
-	case "freeze": // SIGSTOP until the session is over
-		r.kill(atoi(r.t, args[0]))
-	case "thaw": // SIGCONT: it finds its session expired and makes a new one
-		b := r.brokers[atoi(r.t, args[0])]
-		r.mu.Lock()
-		b.alive = true
-		r.mu.Unlock()
-		b.client.release()
-		b.client.newSession()
-	case "mute", "unmute", "refuse", "listen":
-		b := r.brokers[atoi(r.t, args[0])]
-		r.mu.Lock()
-		switch f[0] {
-		case "mute": // takes requests and does not answer
-			b.mute = true
-		case "unmute":
-			b.mute = false
-		case "refuse": // does not listen
-			b.refuse = true
-		case "listen":
-			b.refuse = false
-		}
-		r.mu.Unlock()
-	case "set": // a broker config, before brokers start
-		switch args[0] {
-		case "auto.leader.rebalance.enable":
-			r.cfg.AutoRebalance = args[1] == "true"
-		case "unclean.leader.election.enable":
-			r.cfg.UncleanElection = args[1] == "true"
-		case "delete.topic.enable":
-			r.cfg.DeleteTopicEnable = args[1] == "true"
-		default:
-			r.t.Fatalf("no config %s", args[0])
-		}
-	case "wait":
-		d, err := time.ParseDuration(args[0])
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		time.Sleep(d) // of the bubble's clock
-	default:
-		r.t.Fatalf("no command %q", f[0])
-	}
-	return ""
 }
 
 // whatHappened since the last call, and the writes alone.
