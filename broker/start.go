@@ -105,11 +105,12 @@ func (b *Broker) identify(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	switch id := b.cfg.BrokerID; source {
+	switch source {
 	case idStored:
 		b.cfg.SetBrokerID(stored.BrokerID)
 	case idGenerated:
-		if id, err = generateBrokerID(ctx, b.zk, b.cfg.ReservedBrokerMaxID); err != nil {
+		id, err := generateBrokerID(ctx, b.zk, b.cfg.ReservedBrokerMaxID)
+		if err != nil {
 			return err
 		}
 		b.cfg.SetBrokerID(id)
