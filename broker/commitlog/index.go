@@ -136,14 +136,20 @@ func (x *index) flush(durable, release bool) error {
 		err = x.d.sync(f, x.path)
 	}
 	if release {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		if x.onDisk == x.count {
-			x.tail, x.tailFrom = nil, x.count
-			x.closeFile()
-		}
+		x.rest()
 	}
 	return err
+}
+
+// rest gives back the memory and the descriptor, if nothing waits to be written. The
+// next search opens the file again.
+func (x *index) rest() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.onDisk == x.count {
+		x.tail, x.tailFrom = nil, x.count
+		x.closeFile()
+	}
 }
 
 func (x *index) closeFile() {

@@ -159,23 +159,40 @@ func (ld *loader) recoverFrom(first int) error {
 		if why := ld.suspect[seg]; len(why) > 0 {
 			ld.mend("%v: rebuilt", errors.Join(why...))
 		}
-		if r.cut == 0 {
-			continue
+		if r.cut > 0 {
+			ld.mend("segment %d: %d bytes cut off at %d (%v), the log now ends at offset %d", seg.base, r.cut, seg.size.Load(), r.why, r.end)
+			if err := truncateTxnIndex(ld.l.d, segmentFile(ld.l.dir, seg.base, txnIndexSuffix), r.end); err != nil {
+				return err
+			}
 		}
-		ld.mend("segment %d: %d bytes cut off at %d (%v), the log now ends at offset %d", seg.base, r.cut, seg.size.Load(), r.why, r.end)
-		if err := truncateTxnIndex(ld.l.d, segmentFile(ld.l.dir, seg.base, txnIndexSuffix), r.end); err != nil {
-			return err
-		}
-		later := ld.segments[i+1:]
-		ld.segments = ld.segments[:i+1]
-		for _, s := range later {
-			ld.mend("segment %d deleted: it follows the cut", s.base)
-		}
-		if err := ld.l.retire(later); err != nil {
-			return err
+		if r.cut > 0 || ld.holeAfter(i, r.end) {
+			if err := ld.dropAfter(i); err != nil {
+				return err
+			}
 		}
 	}
 	return ld.l.epochs.replace(epochs)
+}
+
+// holeAfter says that records between segment i, which ends at end, and the next one
+// are missing: a power failure can take the end of a rolled segment and leave the
+// next. Only compaction leaves such gaps on purpose.
+func (ld *loader) holeAfter(i int, end int64) bool {
+	if i+1 == len(ld.segments) || ld.config.Compact || ld.segments[i+1].base <= end {
+		return false
+	}
+	ld.mend("offsets %d to %d are missing, the log now ends at %d", end, ld.segments[i+1].base-1, end)
+	return true
+}
+
+// dropAfter deletes the segments after the i-th.
+func (ld *loader) dropAfter(i int) error {
+	later := ld.segments[i+1:]
+	ld.segments = ld.segments[:i+1]
+	for _, s := range later {
+		ld.mend("segment %d deleted: it follows lost records", s.base)
+	}
+	return ld.l.retire(later)
 }
 
 // verify looks at the indexes of the segments that were not walked.
@@ -291,6 +308,11 @@ func (ld *loader) settle() error {
 	}
 	if err := l.epochs.truncateFromStart(s.start); err != nil {
 		return err
+	}
+	for _, seg := range s.segments {
+		seg.offsets.rest()
+		seg.times.rest()
+		seg.file.rest()
 	}
 	if _, err := active.file.acquire(); err != nil { // the one file that stays open
 		return err

@@ -116,8 +116,8 @@ type keeper interface {
 	// remove(false), which only lets go of what is open: the next start unlinks what is
 	// marked deleted on disk.
 	removeLater(delay time.Duration, remove func(unlink bool))
-	// recoveryPointLowered makes the lower recovery point durable.
-	recoveryPointLowered(l *Log) error
+	// marksLowered makes a lower recovery point or log start durable.
+	marksLowered(l *Log) error
 }
 
 // Partition says whose log it is.

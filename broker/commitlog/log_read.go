@@ -25,12 +25,12 @@ type ReadInfo struct {
 // No lock is taken: the read works on the state as it was when it began.
 func (l *Log) Read(offset int64, maxBytes int, bound OffsetMetadata, minOneMessage bool) (ReadInfo, error) {
 	for {
+		if err := l.usable("read"); err != nil {
+			return ReadInfo{}, err
+		}
 		s := l.state.Load()
 		info, err := l.read(s, offset, maxBytes, bound, minOneMessage)
 		if err == nil || kafkaerr.CodeOf(err) == kafkaerr.OffsetOutOfRange {
-			return info, err
-		}
-		if err := l.usable("read"); err != nil {
 			return info, err
 		}
 		// A segment may have been deleted or cut since s was loaded. Then the

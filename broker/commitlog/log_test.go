@@ -257,6 +257,7 @@ func readUntil(t *testing.T, l *Log, stop chan struct{}) {
 		}
 		start, end := l.StartOffset(), l.EndOffset()
 		for offset := start; offset < end; {
+			cuts := l.state.Load().cuts
 			info, err := l.Read(offset, 4000, l.HighWatermarkMetadata(), true)
 			if kafkaerr.CodeOf(err) == kafkaerr.OffsetOutOfRange {
 				break // cut or deleted meanwhile
@@ -265,7 +266,6 @@ func readUntil(t *testing.T, l *Log, stop chan struct{}) {
 				t.Errorf("read %d of %d to %d: %v", offset, start, end, err)
 				return
 			}
-			cuts := l.state.Load().cuts
 			b, err := info.Data.ReadAll()
 			info.Data.Release()
 			if l.state.Load().cuts != cuts || info.Data.Len() == 0 {

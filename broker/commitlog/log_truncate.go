@@ -23,11 +23,13 @@ func (l *Log) TruncateTo(offset int64) (truncated bool, err error) {
 	return truncated, l.afterCut(lowered, err)
 }
 
-// afterCut makes a lowered recovery point durable: else a crash after new appends
-// would leave unflushed records below the checkpointed one, which recovery trusts.
+// afterCut makes a lowered recovery point and log start durable. Else a crash after
+// new appends would leave unflushed records below the checkpointed recovery point,
+// which the next start trusts, or records below the checkpointed log start, which it
+// deletes.
 func (l *Log) afterCut(lowered bool, err error) error {
 	if err == nil && lowered {
-		err = l.keeper.recoveryPointLowered(l)
+		err = l.keeper.marksLowered(l)
 	}
 	return l.failed("truncate", err)
 }
@@ -68,11 +70,12 @@ func (l *Log) truncateTo(offset int64) (truncated, lowered bool, err error) {
 	return true, lowered, l.snapshots.take(end)
 }
 
-// publishCut shows readers the shorter log. lowered: the recovery point went down.
+// publishCut shows readers the shorter log. lowered: the recovery point or the log
+// start went down.
 func (l *Log) publishCut(segments []*Segment, end OffsetMetadata, start int64) (lowered bool) {
 	l.publish(func(s *logState) {
+		lowered = s.recovery > end.Offset || s.start > start
 		s.segments, s.end, s.start = segments, end, start
-		lowered = s.recovery > end.Offset
 		s.recovery = min(s.recovery, end.Offset)
 		s.cuts++
 		if s.hw.Offset >= end.Offset || s.hw.Offset < start {

@@ -74,6 +74,14 @@ func (lf *logFile) release() {
 	}
 }
 
+// rest closes the descriptor until the next acquire. Only loading calls it, while
+// nobody else knows of the segment.
+func (lf *logFile) rest() {
+	if f := lf.f.Swap(nil); f != nil {
+		f.Close()
+	}
+}
+
 func (lf *logFile) name() string {
 	lf.mu.Lock()
 	defer lf.mu.Unlock()

@@ -131,16 +131,22 @@ func (m *Manager) checkpointHighWatermarks(dir *logDir) error {
 // directory, from the logs' marks.
 func (m *Manager) CheckpointHighWatermarks() { m.checkpoint((*Manager).checkpointHighWatermarks) }
 
-// recoveryPointLowered implements keeper.
-func (m *Manager) recoveryPointLowered(l *Log) error {
+// marksLowered implements keeper. It writes only what would otherwise stay too high.
+func (m *Manager) marksLowered(l *Log) error {
 	dir := m.dirOf(l.parent)
 	dir.checkpointing.Lock()
-	above := dir.written[&dir.recoveryPoints][l.partition] > l.RecoveryPoint()
+	recovery := dir.written[&dir.recoveryPoints][l.partition] > l.RecoveryPoint()
+	start := dir.written[&dir.startOffsets][l.partition] > l.StartOffset()
 	dir.checkpointing.Unlock()
-	if !above {
-		return nil
+	if recovery {
+		if err := m.checkpointRecoveryPoints(dir); err != nil {
+			return err
+		}
 	}
-	return m.checkpointRecoveryPoints(dir)
+	if start {
+		return m.checkpointStartOffsets(dir)
+	}
+	return nil
 }
 
 // forget drops what the checkpoints and the memory of the start still say of a

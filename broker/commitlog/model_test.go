@@ -56,6 +56,7 @@ func TestLogAgainstModel(t *testing.T) {
 		c.SegmentBytes = rapid.SampledFrom([]int{400, 700, 2048}).Draw(rt, "segment.bytes")
 		c.IndexIntervalBytes = rapid.SampledFrom([]int{0, 100, 1 << 20}).Draw(rt, "index.interval.bytes")
 		c.RetentionMs, c.FileDeleteDelayMs = -1, 0
+		c.Compact = rapid.Bool().Draw(rt, "compact") // gaps between offsets, but no power failures
 		w := &world{t: rt, tb: t, dir: dir, c: c}
 		w.open()
 		defer func() { w.m.Kill() }()
@@ -117,7 +118,9 @@ func (w *world) appendAsLeader(rt *rapid.T) {
 
 func (w *world) appendAsFollower(rt *rapid.T) {
 	var all []byte
-	w.end += int64(rapid.SampledFrom([]int{0, 0, 0, 5}).Draw(rt, "gap"))
+	if w.c.Compact {
+		w.end += int64(rapid.SampledFrom([]int{0, 0, 0, 5}).Draw(rt, "gap"))
+	}
 	for range rapid.IntRange(1, 3).Draw(rt, "batches") {
 		b := w.draw(rt, 0, w.epoch)
 		setBaseOffset(b.bytes, b.base)
@@ -223,7 +226,7 @@ func (w *world) crash(rt *rapid.T, power bool) {
 	flushed, s := w.l.FlushedOffset(), w.l.state.Load()
 	start := w.start
 	w.m.Kill()
-	if power {
+	if power && !w.c.Compact {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
 		dropUnflushed(w.tb, w.l.dir, s, flushed, rng)
 	}
