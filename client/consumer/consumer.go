@@ -100,26 +100,31 @@ func New(cfg Config) *Consumer {
 
 // Partitions lists a topic's partitions, waiting until the topic exists or ctx ends.
 func (c *Consumer) Partitions(ctx context.Context, name string, create bool) ([]topic.Partition, error) {
+	var why error // what the cluster last said; a wait that ended says less
 	for {
 		cl, err := c.client.Metadata(ctx, []string{name}, create)
-		if err == nil {
-			t := cl.Topics[name]
-			if t.Err == kafkaerr.None && len(t.Partitions) > 0 {
-				out := make([]topic.Partition, len(t.Partitions))
-				for i, p := range t.Partitions {
-					out[i] = topic.Partition{Topic: name, Partition: p.ID}
-				}
-				return out, nil
-			}
-			err = t.Err
+		switch {
+		case err == nil && cl.Topics[name].Err == kafkaerr.None && len(cl.Topics[name].Partitions) > 0:
+			return partitionsOf(cl.Topics[name]), nil
+		case err == nil && cl.Topics[name].Err == kafkaerr.None:
+			why = kafkaerr.LeaderNotAvailable
+		case err == nil:
+			why = cl.Topics[name].Err
+		case ctx.Err() == nil || why == nil:
+			why = err
 		}
-		if !client.Retriable(err) && !errors.Is(err, kafkaerr.None) {
-			return nil, err
-		}
-		if werr := c.client.Backoff(ctx); werr != nil {
-			return nil, err
+		if !client.Retriable(why) || c.client.Backoff(ctx) != nil {
+			return nil, why
 		}
 	}
+}
+
+func partitionsOf(t client.Topic) []topic.Partition {
+	out := make([]topic.Partition, len(t.Partitions))
+	for i, p := range t.Partitions {
+		out[i] = topic.Partition{Topic: t.Name, Partition: p.ID}
+	}
+	return out
 }
 
 // Assign adds partitions to read, each from an offset or from Earliest or Latest.

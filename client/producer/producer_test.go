@@ -72,7 +72,7 @@ func TestWhenABatchIsSent(t *testing.T) {
 
 // A leader that moved: the batch follows it, is stored once, and order holds.
 func TestBatchFollowsTheLeader(t *testing.T) {
-	bubble(t, 2, []int32{1}, nil, func(r *rig) {
+	bubble(t, 2, []int32{1}, func(c *Config) { c.MaxInFlight = 1 }, func(r *rig) {
 		r.refuse = func(node int32, _ string, _ []string) kafkaerr.Code {
 			if node == 1 {
 				r.cluster.SetTopic("t", fakebroker.Topic{Leaders: []int32{2}, Epochs: []int32{1}})
@@ -175,9 +175,7 @@ func TestTooLargeBatchIsSplit(t *testing.T) {
 				t.Errorf("record %d: %+v", i, h)
 			}
 		}
-		if r.p.memory.available != r.p.cfg.BufferMemory {
-			t.Errorf("%d bytes of memory are lost", r.p.cfg.BufferMemory-r.p.memory.available)
-		}
+		r.checkMemory()
 	})
 }
 

@@ -146,3 +146,15 @@ func (r *rig) flush() {
 		r.t.Fatalf("Flush: %v", err)
 	}
 }
+
+// checkMemory: with nothing under way all of buffer.memory is free again.
+func (r *rig) checkMemory() {
+	r.t.Helper()
+	synctest.Wait()
+	m := &r.p.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.available != r.p.cfg.BufferMemory {
+		r.t.Errorf("%d bytes of memory are lost", r.p.cfg.BufferMemory-m.available)
+	}
+}
