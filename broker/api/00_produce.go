@@ -14,8 +14,8 @@ import (
 
 // Produce, versions 3 to 9. docs/formats/produce.md draws it to the byte.
 //
-// Left out: versions 0 to 2 (record formats 0 and 1); transactions, so a transactional
-// batch is refused with INVALID_TXN_STATE; quotas.
+// Left out: versions 0 to 2 (record formats 0 and 1); quotas. Idempotent and
+// transactional batches are refused by the log, with UNSUPPORTED_FOR_MESSAGE_FORMAT.
 
 // adminClient is the client id that may write to the brokers' own topics.
 const adminClient = "__admin_client"
@@ -75,7 +75,8 @@ func refuseAll(req *kmsg.ProduceRequest, err error) map[topic.Partition]replica.
 }
 
 // checkWhole looks at the first batch of every partition for what fails the request as
-// a whole: damage, and transactions. Mirrors RequestUtils.hasTransactionalRecords.
+// a whole: damage, and a transaction that has no name. Mirrors
+// RequestUtils.hasTransactionalRecords.
 func checkWhole(req *kmsg.ProduceRequest) error {
 	for _, t := range req.Topics {
 		for _, p := range t.Partitions {
@@ -86,12 +87,9 @@ func checkWhole(req *kmsg.ProduceRequest) error {
 			switch {
 			case kafkaerr.CodeOf(err) == kafkaerr.CorruptMessage:
 				return err
-			case err != nil || !b.IsTransactional():
-				continue // checkBatches has more to say
-			case req.TransactionID == nil:
+			case err == nil && b.IsTransactional() && req.TransactionID == nil:
 				return kafkaerr.Wrap(kafkaerr.TransactionalIDAuthorizationFailed, "transactional batch without transactional id", nil)
 			}
-			return kafkaerr.New(kafkaerr.InvalidTxnState, "kz has no transactions yet")
 		}
 	}
 	return nil
@@ -138,7 +136,7 @@ func (a *API) produced(c *call, req *kmsg.ProduceRequest, results map[topic.Part
 }
 
 // produceResponse puts the results in the request's order. A partition that came twice
-// is answered once.
+// is answered once; a topic of no partitions is left out.
 func produceResponse(req *kmsg.ProduceRequest, results map[topic.Partition]replica.ProduceResult) *kmsg.ProduceResponse {
 	resp := kmsg.NewPtrProduceResponse()
 	resp.Topics = make([]kmsg.ProduceResponseTopic, 0, len(req.Topics))
@@ -155,7 +153,9 @@ func produceResponse(req *kmsg.ProduceRequest, results map[topic.Partition]repli
 			delete(results, id)
 			rt.Partitions = append(rt.Partitions, producePartition(p.Partition, r))
 		}
-		resp.Topics = append(resp.Topics, rt)
+		if len(rt.Partitions) > 0 {
+			resp.Topics = append(resp.Topics, rt)
+		}
 	}
 	return resp
 }

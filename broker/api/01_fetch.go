@@ -23,6 +23,10 @@ func (a *API) fetch(c *call) {
 		return
 	}
 	c.detach() // nothing of the request is needed but what was decoded
+	if !isolationKnown(req.IsolationLevel) {
+		c.respondParts(encodeFetch(refuseFetch(&req, kafkaerr.UnknownServerError))...)
+		return
+	}
 	sessionID, epoch := req.SessionID, req.SessionEpoch
 	if req.Version < 7 {
 		sessionID, epoch = replica.NoFetchSession, replica.FinalFetchEpoch
@@ -53,8 +57,20 @@ func (a *API) fetch(c *call) {
 	}, wanted, respond)
 }
 
-// readCommitted is the isolation level that sees no open and no aborted transaction.
+// readCommitted is the isolation level that sees no open and no aborted transaction;
+// the only other one, 0, sees everything.
 const readCommitted = 1
+
+func isolationKnown(level int8) bool { return level == 0 || level == readCommitted }
+
+// refuseFetch answers every partition named, and the request itself, with a code.
+func refuseFetch(req *kmsg.FetchRequest, code kafkaerr.Code) fetchAnswer {
+	a := fetchAnswer{version: req.Version, code: code, session: req.SessionID}
+	for _, p := range fetchPartitions(req) {
+		a.results = append(a.results, replica.FailedFetch(p.Partition, code))
+	}
+	return a
+}
 
 func fetchPartitions(req *kmsg.FetchRequest) []replica.FetchPartition {
 	var out []replica.FetchPartition
@@ -65,8 +81,8 @@ func fetchPartitions(req *kmsg.FetchRequest) []replica.FetchPartition {
 				Offset:             p.FetchOffset,
 				LogStartOffset:     p.LogStartOffset,
 				MaxBytes:           int(p.PartitionMaxBytes),
-				CurrentLeaderEpoch: p.CurrentLeaderEpoch,
-				LastFetchedEpoch:   p.LastFetchedEpoch,
+				CurrentLeaderEpoch: max(p.CurrentLeaderEpoch, -1), // any negative one is none
+				LastFetchedEpoch:   max(p.LastFetchedEpoch, -1),
 			})
 		}
 	}

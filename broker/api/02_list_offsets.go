@@ -35,20 +35,27 @@ func (a *API) listOffsets(c *call) {
 				ReplicaID:          req.ReplicaID,
 				ReadCommitted:      req.IsolationLevel == readCommitted,
 			}
-			rt.Partitions = append(rt.Partitions, a.listOffset(q, seen[q.Partition] > 1, req.Version))
+			var refusal error
+			switch {
+			case seen[q.Partition] > 1:
+				refusal = kafkaerr.InvalidRequest
+			case req.ReplicaID == -1 && !isolationKnown(req.IsolationLevel):
+				refusal = kafkaerr.UnknownServerError
+			}
+			rt.Partitions = append(rt.Partitions, a.listOffset(q, refusal, req.Version))
 		}
 		resp.Topics = append(resp.Topics, rt)
 	}
 	c.respond(resp)
 }
 
-// listOffset answers one partition; a partition that stands twice in the request gets an error.
-func (a *API) listOffset(q replica.OffsetQuery, twice bool, version int16) kmsg.ListOffsetsResponseTopicPartition {
+// listOffset answers one partition, with the refusal if there is one.
+func (a *API) listOffset(q replica.OffsetQuery, refusal error, version int16) kmsg.ListOffsetsResponseTopicPartition {
 	rp := kmsg.NewListOffsetsResponseTopicPartition()
 	rp.Partition = q.Partition.Partition
 	rp.Timestamp, rp.Offset, rp.LeaderEpoch = -1, -1, -1
-	if twice {
-		rp.ErrorCode = int16(kafkaerr.InvalidRequest)
+	if refusal != nil {
+		rp.ErrorCode = codeOf(refusal)
 		return rp
 	}
 	found, err := a.d.Replicas.ListOffset(q)

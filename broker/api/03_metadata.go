@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/binary"
 	"maps"
 	"math"
 	"slices"
@@ -27,6 +28,10 @@ const (
 
 func (a *API) metadata(c *call) {
 	var req kmsg.MetadataRequest
+	if badListLength(c.body, c.version()) {
+		c.close("malformed Metadata: a list of negative length")
+		return
+	}
 	if !c.decode(&req) {
 		return
 	}
@@ -62,6 +67,12 @@ func (a *API) metadata(c *call) {
 	resp.ClusterID = &a.d.ClusterID
 	resp.ControllerID = s.ControllerID
 	c.respond(resp)
+}
+
+// badListLength: kmsg takes every negative length of the list of topics for null, which
+// means all of them. Only -1 is null.
+func badListLength(body []byte, version int16) bool {
+	return version >= 1 && version < 9 && len(body) >= 4 && int32(binary.BigEndian.Uint32(body)) < -1
 }
 
 // refuseTopicIDs: topics must be named, by name.

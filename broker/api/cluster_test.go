@@ -103,6 +103,14 @@ func TestMetadataByID(t *testing.T) {
 	}
 }
 
+// Ref: Kafka 2.8.2 closes the connection
+func TestMetadataListOfNegativeLength(t *testing.T) {
+	b := newBench(t)
+	if e := b.send(t, wire.RequestHeader{Key: keyMetadata, Version: 3}, []byte{0xff, 0xff, 0xff, 0xfe}); e.closed == "" {
+		t.Error("-2 is not null")
+	}
+}
+
 func TestAuthorizedOperations(t *testing.T) {
 	b := newBench(t)
 	req := metadataRequest("t", "unknown")

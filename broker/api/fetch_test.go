@@ -144,6 +144,20 @@ func TestFetchErrors(t *testing.T) {
 	if got := code(negative); got != kafkaerr.UnknownServerError {
 		t.Errorf("negative max bytes: %s", got)
 	}
+	strange := fetchRequest(11, 0)
+	strange.IsolationLevel, strange.SessionID = 2, 5
+	if got := b.ask(t, strange, 11).(*kmsg.FetchResponse); got.ErrorCode != -1 || got.SessionID != 5 || got.Topics[0].Partitions[0].ErrorCode != -1 {
+		t.Errorf("unknown isolation level: %+v", got)
+	}
+	b.replicas.fetch = func(p replica.FetchPartition) replica.FetchResult {
+		if p.CurrentLeaderEpoch != -1 {
+			t.Errorf("a negative leader epoch is none: %d", p.CurrentLeaderEpoch)
+		}
+		return replica.FailedFetch(p.Partition, kafkaerr.None)
+	}
+	negative = fetchRequest(11, 0)
+	negative.Topics[0].Partitions[0].CurrentLeaderEpoch = -2
+	code(negative)
 	b.replicas.fetch = func(p replica.FetchPartition) replica.FetchResult {
 		return replica.FailedFetch(p.Partition, kafkaerr.KafkaStorageError)
 	}

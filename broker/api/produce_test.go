@@ -133,6 +133,13 @@ func TestProduceAnswersPerPartition(t *testing.T) {
 	}
 }
 
+func TestProduceOfNothing(t *testing.T) {
+	b := newBench(t)
+	if got := b.ask(t, produceRequest(8, 1), 8).(*kmsg.ProduceResponse); len(got.Topics) != 0 {
+		t.Errorf("a topic of no partitions is not answered: %+v", got)
+	}
+}
+
 // Ref: Kafka 2.8 KafkaApis.handleProduceRequest
 func TestProduceWithoutAcks(t *testing.T) {
 	b := newBench(t)
