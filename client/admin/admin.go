@@ -127,5 +127,9 @@ func (a *Admin) controller(ctx context.Context, req kmsg.Request, attempt int) (
 	return a.c.Controller(ctx, req, attempt > 0)
 }
 
-// timeoutMs is what the broker may spend: request.timeout.ms.
-func (a *Admin) timeoutMs() int32 { return int32(a.c.Config().RequestTimeout.Milliseconds()) }
+// timeoutMs is what the broker may spend: a little less than request.timeout.ms, so that
+// its word is here before the connection is given up.
+func (a *Admin) timeoutMs() int32 {
+	d := a.c.Config().RequestTimeout
+	return int32((d - min(d/10, time.Second)).Milliseconds())
+}
