@@ -129,7 +129,7 @@ func TestOneFileManyReaders(t *testing.T) {
 			for n := range 8 {
 				c := r.dial()
 				wg.Go(func() {
-					for i := range int32(5) {
+					for i := range int32(3) {
 						id := int32(n)*100 + i
 						c.Write(frame(metadata, 1, id, ""))
 						var src io.Reader = c
@@ -194,7 +194,7 @@ func TestAClosedFile(t *testing.T) {
 
 // A client that goes away, or stops reading, in the middle of a file. Real sockets.
 func TestSendfileToABadClient(t *testing.T) {
-	f, content := tempFile(t, 32<<20)
+	f, content := tempFile(t, 16<<20)
 	for _, net := range fileNetworks[:2] {
 		t.Run(net.name, func(t *testing.T) {
 			r := newRig(t, net.net(), Config{ConnectionsMaxIdle: 50 * time.Millisecond})
@@ -265,5 +265,22 @@ func BenchmarkRoundTrip(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkReceive is a produce request's way in: a megabyte into a pooled buffer.
+func BenchmarkReceive(b *testing.B) {
+	r := newRig(b, link.TCP{}, Config{ConnectionsMaxIdle: time.Minute})
+	r.Serve()
+	r.handle(func(req *Request) []Part { return nil })
+	c := r.dial()
+	req, buf := frame(metadata, 1, 1, string(make([]byte, 1<<20))), make([]byte, 8)
+	b.SetBytes(1 << 20)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Write(req)
+		if _, err := io.ReadFull(c, buf); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -225,7 +225,7 @@ func TestExactlyOnce(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	p := New[int]("race", 50)
-	const workers, each, keys = 6, 3000, 7
+	const workers, each, keys = 6, 1000, 7
 	ops := make([]waiter, workers*each)
 	var wg sync.WaitGroup
 	var counted atomic.Int64

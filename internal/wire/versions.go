@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kz/internal/link"
 )
 
 // The api keys that this package or the network must know by number. All others are
@@ -97,15 +99,33 @@ func APIName(key int16) string {
 	if !knownKey(key) {
 		return fmt.Sprintf("api key %d", key)
 	}
-	return kmsg.NameForKey(key)
+	return kafkaSpelling.Replace(kmsg.NameForKey(key))
 }
+
+// kafkaSpelling: kmsg writes LeaderAndISR where Kafka 2.8 writes LeaderAndIsr.
+var kafkaSpelling = strings.NewReplacer("ISR", "Isr", "SASL", "Sasl", "ACLs", "Acls", "SCRAM", "Scram", "ProducerID", "ProducerId",
+	"PartitionAssignments", "PartitionReassignments")
 
 // KeyForName finds an API by its name in any case: "fetch" is 1.
 func KeyForName(name string) (int16, bool) {
 	for key := range int16(kmsg.MaxKey + 1) {
-		if knownKey(key) && strings.EqualFold(name, kmsg.NameForKey(key)) {
+		if knownKey(key) && strings.EqualFold(name, APIName(key)) {
 			return key, true
 		}
 	}
 	return 0, false
+}
+
+// DropFor reads what a fault is told to drop, by Kafka's name of the message:
+// "FetchResponse" means the answers of Fetch.
+func DropFor(message string, count int) (link.Drop, error) {
+	api, answer := strings.CutSuffix(message, "Response")
+	if !answer {
+		api = strings.TrimSuffix(message, "Request")
+	}
+	key, ok := KeyForName(api)
+	if !ok || api == message {
+		return link.Drop{}, fmt.Errorf("%q is no message of Kafka's: write the API and Request or Response, such as FetchResponse", message)
+	}
+	return link.Drop{Key: key, API: APIName(key), Answer: answer, Count: count}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kz/internal/link"
 )
 
 // testdata/apiversions.json is what Kafka 2.8.2 advertises at inter-broker protocol 2.6.
@@ -24,6 +26,9 @@ func TestServedIsWithinWhatKafkaAdvertises(t *testing.T) {
 	kafka := map[int16]VersionRange{}
 	for _, r := range rows {
 		kafka[r.Key] = VersionRange{r.Key, r.Min, r.Max}
+		if got := APIName(r.Key); got != r.Name && r.Name != "AlterIsr" { // AlterPartition since
+			t.Errorf("key %d is called %s, by Kafka %s", r.Key, got, r.Name)
+		}
 	}
 	// The versions below that speak record formats 0 and 1.
 	withoutOldRecords := map[int16]int16{0: 3, 1: 4, 2: 1}
@@ -93,6 +98,23 @@ func TestKmsgKnowsEveryServedVersion(t *testing.T) {
 	for _, r := range Served() {
 		if req := kmsg.RequestForKey(r.Key); req == nil || req.MaxVersion() < r.Max {
 			t.Errorf("kmsg does not know %s up to %d", APIName(r.Key), r.Max)
+		}
+	}
+}
+
+func TestDropFor(t *testing.T) {
+	for in, want := range map[string]link.Drop{
+		"FetchResponse":       {Key: 1, API: "Fetch", Answer: true, Count: 3},
+		"LeaderAndIsrRequest": {Key: 4, API: "LeaderAndIsr", Count: 3},
+		"fetchRequest":        {Key: 1, API: "Fetch", Count: 3},
+	} {
+		if got, err := DropFor(in, 3); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", in, got, err)
+		}
+	}
+	for _, bad := range []string{"", "Fetch", "Response", "FetchAnswer", "FrobnicateRequest"} {
+		if got, err := DropFor(bad, 1); err == nil {
+			t.Errorf("%q: %+v", bad, got)
 		}
 	}
 }
