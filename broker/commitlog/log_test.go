@@ -491,7 +491,10 @@ func TestBackgroundWork(t *testing.T) {
 		}
 		l.SetHighWatermark(l.EndOffset())
 		time.Sleep(29 * time.Second)
-		if hw := m.dirs[0].written[&m.dirs[0].highWatermarks][orders]; hw != l.HighWatermark() {
+		m.dirs[0].checkpointing.Lock()
+		hw := m.dirs[0].written[&m.dirs[0].highWatermarks][orders]
+		m.dirs[0].checkpointing.Unlock()
+		if hw != l.HighWatermark() {
 			t.Errorf("high watermark %d checkpointed, is %d", hw, l.HighWatermark())
 		}
 		if l.Segments() != 3 {
