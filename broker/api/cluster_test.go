@@ -179,114 +179,116 @@ func TestListOffsets(t *testing.T) {
 	})
 }
 
-// control sends a control request with a broker epoch that is this broker's, then one that is too old.
-func TestControlRequests(t *testing.T) {
+// p1 is the partition of the control requests; this broker's epoch is 100.
+var p1 = topic.Partition{Topic: "t", Partition: 1}
+
+func TestLeaderAndIsr(t *testing.T) {
 	state := kmsg.LeaderAndISRRequestTopicPartition{Topic: "t", Partition: 1, ControllerEpoch: 2, Leader: 3, LeaderEpoch: 4, ISR: []int32{3, 1}, ZKVersion: 5, Replicas: []int32{1, 3}, IsNew: true}
-	p1 := topic.Partition{Topic: "t", Partition: 1}
-	t.Run("LeaderAndIsr", func(t *testing.T) {
-		everyVersion(t, keyLeaderAndISR, func(t *testing.T, version int16) {
-			b := newBench(t)
-			req := kmsg.NewPtrLeaderAndISRRequest()
-			req.BrokerEpoch = 100
-			req.PartitionStates = []kmsg.LeaderAndISRRequestTopicPartition{state}
-			req.TopicStates = []kmsg.LeaderAndISRRequestTopicState{{Topic: "t", TopicID: [16]byte{7}, PartitionStates: req.PartitionStates}}
-			code := func() (int16, int16) {
-				r := b.ask(t, req, version).(*kmsg.LeaderAndISRResponse)
-				if version >= 5 {
-					if r.Topics[0].TopicID != [16]byte{7} {
-						t.Errorf("%+v", r)
-					}
-					return r.ErrorCode, r.Topics[0].Partitions[0].ErrorCode
+	everyVersion(t, keyLeaderAndISR, func(t *testing.T, version int16) {
+		b := newBench(t)
+		req := kmsg.NewPtrLeaderAndISRRequest()
+		req.BrokerEpoch = 100
+		req.PartitionStates = []kmsg.LeaderAndISRRequestTopicPartition{state}
+		req.TopicStates = []kmsg.LeaderAndISRRequestTopicState{{Topic: "t", TopicID: [16]byte{7}, PartitionStates: req.PartitionStates}}
+		code := func() (int16, int16) {
+			r := b.ask(t, req, version).(*kmsg.LeaderAndISRResponse)
+			if version >= 5 {
+				if r.Topics[0].TopicID != [16]byte{7} {
+					t.Errorf("%+v", r)
 				}
-				return r.ErrorCode, r.Partitions[0].ErrorCode
+				return r.ErrorCode, r.Topics[0].Partitions[0].ErrorCode
 			}
-			if top, part := code(); top != 0 || part != 0 {
-				t.Errorf("%d, %d", top, part)
-			}
-			got := b.replicas.leader[p1]
-			if got.Leader != 3 || got.LeaderEpoch != 4 || got.ZkVersion != 5 || !slices.Equal(got.ISR, []int32{3, 1}) || version >= 1 && !got.IsNew {
-				t.Errorf("%+v", got)
-			}
-			b.replicas.code = kafkaerr.StaleControllerEpoch
-			if top, part := code(); top != 11 || part != 11 {
-				t.Errorf("stale controller: %d, %d", top, part)
-			}
-			req.BrokerEpoch = 99
-			if top, part := code(); version >= 2 && (top != 77 || part != 77) {
-				t.Errorf("stale broker epoch comes first: %d, %d", top, part)
-			}
-		})
+			return r.ErrorCode, r.Partitions[0].ErrorCode
+		}
+		if top, part := code(); top != 0 || part != 0 {
+			t.Errorf("%d, %d", top, part)
+		}
+		got := b.replicas.leader[p1]
+		if got.Leader != 3 || got.LeaderEpoch != 4 || got.ZkVersion != 5 || !slices.Equal(got.ISR, []int32{3, 1}) || version >= 1 && !got.IsNew {
+			t.Errorf("%+v", got)
+		}
+		b.replicas.code = kafkaerr.StaleControllerEpoch
+		if top, part := code(); top != 11 || part != 11 {
+			t.Errorf("stale controller: %d, %d", top, part)
+		}
+		req.BrokerEpoch = 99
+		if top, part := code(); version >= 2 && (top != 77 || part != 77) {
+			t.Errorf("stale broker epoch comes first: %d, %d", top, part)
+		}
 	})
-	t.Run("StopReplica", func(t *testing.T) {
-		everyVersion(t, keyStopReplica, func(t *testing.T, version int16) {
-			b := newBench(t)
-			req := kmsg.NewPtrStopReplicaRequest()
-			req.BrokerEpoch, req.DeletePartitions = 101, true
-			req.Topics = []kmsg.StopReplicaRequestTopic{{Topic: "t", Partition: 1, Partitions: []int32{1},
-				PartitionStates: []kmsg.StopReplicaRequestTopicPartitionState{{Partition: 1, LeaderEpoch: 8, Delete: true}}}}
-			r := b.ask(t, req, version).(*kmsg.StopReplicaResponse)
-			if r.ErrorCode != 0 || len(r.Partitions) != 1 || r.Partitions[0].ErrorCode != int16(kafkaerr.FencedLeaderEpoch) || r.Partitions[0].Topic != "t" {
-				t.Errorf("%+v", r)
-			}
-			got, epoch := b.replicas.stop[p1], int32(8)
-			if version < 3 {
-				epoch = -1
-			}
-			if !got.Delete || got.LeaderEpoch != epoch {
-				t.Errorf("%+v", got)
-			}
-			req.BrokerEpoch = 99
-			if r := b.ask(t, req, version).(*kmsg.StopReplicaResponse); version >= 1 && (r.ErrorCode != 77 || len(r.Partitions) != 0) {
-				t.Errorf("%+v", r)
-			}
-		})
+}
+
+func TestStopReplica(t *testing.T) {
+	everyVersion(t, keyStopReplica, func(t *testing.T, version int16) {
+		b := newBench(t)
+		req := kmsg.NewPtrStopReplicaRequest()
+		req.BrokerEpoch, req.DeletePartitions = 101, true
+		req.Topics = []kmsg.StopReplicaRequestTopic{{Topic: "t", Partition: 1, Partitions: []int32{1},
+			PartitionStates: []kmsg.StopReplicaRequestTopicPartitionState{{Partition: 1, LeaderEpoch: 8, Delete: true}}}}
+		r := b.ask(t, req, version).(*kmsg.StopReplicaResponse)
+		if r.ErrorCode != 0 || len(r.Partitions) != 1 || r.Partitions[0].ErrorCode != int16(kafkaerr.FencedLeaderEpoch) || r.Partitions[0].Topic != "t" {
+			t.Errorf("%+v", r)
+		}
+		got, epoch := b.replicas.stop[p1], int32(8)
+		if version < 3 {
+			epoch = -1
+		}
+		if !got.Delete || got.LeaderEpoch != epoch {
+			t.Errorf("%+v", got)
+		}
+		req.BrokerEpoch = 99
+		if r := b.ask(t, req, version).(*kmsg.StopReplicaResponse); version >= 1 && (r.ErrorCode != 77 || len(r.Partitions) != 0) {
+			t.Errorf("%+v", r)
+		}
 	})
-	t.Run("UpdateMetadata", func(t *testing.T) {
-		everyVersion(t, keyUpdateMetadata, func(t *testing.T, version int16) {
-			b := newBench(t)
-			b.replicas.deleted = []topic.Partition{p1}
-			b.d.Configs.TopicConfig("t")
-			b.store.nodes["/config/topics/t"] = []byte(`{"config":{"compression.type":"lz4"}}`)
-			req := kmsg.NewPtrUpdateMetadataRequest()
-			req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 2, 3, 100
-			req.PartitionStates = []kmsg.UpdateMetadataRequestTopicPartition{{Topic: "t", Partition: 1, Leader: -2, LeaderEpoch: 4, ISR: []int32{1}, Replicas: []int32{1}, OfflineReplicas: []int32{1}}}
-			req.TopicStates = []kmsg.UpdateMetadataRequestTopicState{{Topic: "t", PartitionStates: req.PartitionStates}}
-			req.LiveBrokers = []kmsg.UpdateMetadataRequestLiveBroker{{ID: 5, Host: "h", Port: 1, Rack: kmsg.StringPtr("r"),
-				Endpoints: []kmsg.UpdateMetadataRequestLiveBrokerEndpoint{{Host: "h", Port: 1, ListenerName: "IN"}}}}
-			if r := b.ask(t, req, version).(*kmsg.UpdateMetadataResponse); r.ErrorCode != 0 {
-				t.Errorf("%+v", r)
-			}
-			listener := "PLAINTEXT"
-			if version >= 3 {
-				listener = "IN"
-			}
-			u := b.replicas.update
-			e, ok := u.Brokers[0].Endpoint(listener)
-			if !ok || e.Host != "h" || e.Port != 1 || u.ControllerID != 2 || u.Partitions[p1].Leader != metadata.LeaderDuringDelete || version >= 2 && u.Brokers[0].Rack != "r" {
-				t.Errorf("%+v", u)
-			}
-			if got := b.d.Configs.TopicConfig("t").CompressionType; got != "lz4" {
-				t.Errorf("a deleted topic's config is still known: %s", got)
-			}
-			req.BrokerEpoch = 99
-			if r := b.ask(t, req, version).(*kmsg.UpdateMetadataResponse); version >= 5 && r.ErrorCode != 77 {
-				t.Errorf("%+v", r)
-			}
-		})
+}
+
+func TestUpdateMetadata(t *testing.T) {
+	everyVersion(t, keyUpdateMetadata, func(t *testing.T, version int16) {
+		b := newBench(t)
+		b.replicas.deleted = []topic.Partition{p1}
+		b.d.Configs.TopicConfig("t")
+		b.store.nodes["/config/topics/t"] = []byte(`{"config":{"compression.type":"lz4"}}`)
+		req := kmsg.NewPtrUpdateMetadataRequest()
+		req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 2, 3, 100
+		req.PartitionStates = []kmsg.UpdateMetadataRequestTopicPartition{{Topic: "t", Partition: 1, Leader: -2, LeaderEpoch: 4, ISR: []int32{1}, Replicas: []int32{1}, OfflineReplicas: []int32{1}}}
+		req.TopicStates = []kmsg.UpdateMetadataRequestTopicState{{Topic: "t", PartitionStates: req.PartitionStates}}
+		req.LiveBrokers = []kmsg.UpdateMetadataRequestLiveBroker{{ID: 5, Host: "h", Port: 1, Rack: kmsg.StringPtr("r"),
+			Endpoints: []kmsg.UpdateMetadataRequestLiveBrokerEndpoint{{Host: "h", Port: 1, ListenerName: "IN"}}}}
+		if r := b.ask(t, req, version).(*kmsg.UpdateMetadataResponse); r.ErrorCode != 0 {
+			t.Errorf("%+v", r)
+		}
+		listener := "PLAINTEXT"
+		if version >= 3 {
+			listener = "IN"
+		}
+		u := b.replicas.update
+		e, ok := u.Brokers[0].Endpoint(listener)
+		if !ok || e.Host != "h" || e.Port != 1 || u.ControllerID != 2 || u.Partitions[p1].Leader != metadata.LeaderDuringDelete || version >= 2 && u.Brokers[0].Rack != "r" {
+			t.Errorf("%+v", u)
+		}
+		if got := b.d.Configs.TopicConfig("t").CompressionType; got != "lz4" {
+			t.Errorf("a deleted topic's config is still known: %s", got)
+		}
+		req.BrokerEpoch = 99
+		if r := b.ask(t, req, version).(*kmsg.UpdateMetadataResponse); version >= 5 && r.ErrorCode != 77 {
+			t.Errorf("%+v", r)
+		}
 	})
-	t.Run("ControlledShutdown", func(t *testing.T) {
-		everyVersion(t, keyControlledShutdown, func(t *testing.T, version int16) {
-			b := newBench(t)
-			b.controller.remain = []topic.Partition{p1}
-			req := kmsg.NewPtrControlledShutdownRequest()
-			if r := b.ask(t, req, version).(*kmsg.ControlledShutdownResponse); r.ErrorCode != 0 || len(r.PartitionsRemaining) != 1 {
-				t.Errorf("%+v", r)
-			}
-			b.controller.err = kafkaerr.NotController
-			if r := b.ask(t, req, version).(*kmsg.ControlledShutdownResponse); r.ErrorCode != int16(kafkaerr.StaleControllerEpoch) || len(r.PartitionsRemaining) != 0 {
-				t.Errorf("%+v", r)
-			}
-		})
+}
+
+func TestControlledShutdown(t *testing.T) {
+	everyVersion(t, keyControlledShutdown, func(t *testing.T, version int16) {
+		b := newBench(t)
+		b.controller.remain = []topic.Partition{p1}
+		req := kmsg.NewPtrControlledShutdownRequest()
+		if r := b.ask(t, req, version).(*kmsg.ControlledShutdownResponse); r.ErrorCode != 0 || len(r.PartitionsRemaining) != 1 {
+			t.Errorf("%+v", r)
+		}
+		b.controller.err = kafkaerr.NotController
+		if r := b.ask(t, req, version).(*kmsg.ControlledShutdownResponse); r.ErrorCode != int16(kafkaerr.StaleControllerEpoch) || len(r.PartitionsRemaining) != 0 {
+			t.Errorf("%+v", r)
+		}
 	})
 }
 

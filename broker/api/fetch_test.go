@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"kz/broker/replica"
 	"kz/internal/kafkaerr"
 	"kz/internal/topic"
-	"kz/internal/wire"
 )
 
 // concat is the encoder's answer in one piece, parts released.
@@ -199,38 +197,6 @@ func TestFetchSession(t *testing.T) {
 	}
 	if unknown := ask(12345, 1, fetchRequest(12)); unknown.ErrorCode != int16(kafkaerr.FetchSessionIDNotFound) {
 		t.Errorf("%+v", unknown)
-	}
-}
-
-// The bytes that docs/formats/fetch.md shows.
-func TestFetchBytes(t *testing.T) {
-	req := fetchRequest(11, 0)
-	req.MaxWaitMillis = 500
-	got := hex.EncodeToString(wire.AppendRequest(nil, req, 6, "c"))
-	const want = "00000051" + "0001" + "000b" + "00000006" + "0001" + "63" +
-		"ffffffff" + "000001f4" + "00000001" + "000003e8" + "00" + "00000000" + "ffffffff" +
-		"00000001" + "0001" + "74" + "00000001" + "00000000" + "00000004" + "0000000000000005" + "ffffffffffffffff" + "00000064" +
-		"00000000" + "0000"
-	if got != want {
-		t.Errorf("request\n%s\nwant\n%s", got, want)
-	}
-	r := replica.FailedFetch(topic.Partition{Topic: "t", Partition: 0}, kafkaerr.None)
-	r.HighWatermark, r.LastStableOffset, r.LogStartOffset = 8, 8, 1
-	r.Data = commitlog.Slice{File: tempFile(t, "...records..."), Offset: 3, Length: 7}
-	a := fetchAnswer{version: 11, results: []replica.FetchResult{r}}
-	const answer = "00000000" + "0000" + "00000000" +
-		"00000001" + "0001" + "74" + "00000001" + "00000000" + "0000" + "0000000000000008" + "0000000000000008" + "0000000000000001" +
-		"ffffffff" + "ffffffff" + "00000007" + "7265636f726473"
-	if got := hex.EncodeToString(concat(t, a)); got != answer {
-		t.Errorf("answer\n%s\nwant\n%s", got, answer)
-	}
-	a.version = 12
-	a.results[0].DivergingEpoch, a.results[0].DivergingEndOffset = 3, 9
-	const flexible = "00000000" + "0000" + "00000000" +
-		"02" + "02" + "74" + "02" + "00000000" + "0000" + "0000000000000008" + "0000000000000008" + "0000000000000001" +
-		"00" + "ffffffff" + "08" + "7265636f726473" + "01" + "00" + "0d" + "00000003" + "0000000000000009" + "00" + "00" + "00"
-	if got := hex.EncodeToString(concat(t, a)); got != flexible {
-		t.Errorf("version 12\n%s\nwant\n%s", got, flexible)
 	}
 }
 

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/hex"
 	"slices"
 	"testing"
 
@@ -152,23 +151,5 @@ func TestProduceWithoutAcks(t *testing.T) {
 	}
 	if e := b.send(t, wire.RequestHeader{Key: keyProduce, Version: 8}, req.AppendTo(nil)); e.closed == "" {
 		t.Error("acks=0 that failed ends the connection")
-	}
-}
-
-// The bytes that docs/formats/produce.md shows.
-func TestProduceBytes(t *testing.T) {
-	req := produceRequest(8, -1, batch("k", "v"))
-	got := hex.EncodeToString(wire.AppendRequest(nil, req, 5, "c"))
-	const want = "0000006c" + "0000" + "0008" + "00000005" + "0001" + "63" + // frame and header
-		"ffff" + "ffff" + "000003e8" + "00000001" + "0001" + "74" + "00000001" + "00000000" + "00000046" + // body up to the records
-		"0000000000000000" + "0000003a" + "ffffffff" + "02"
-	if got[:len(want)] != want {
-		t.Errorf("request\n%s\nwant\n%s", got, want)
-	}
-	b := newBench(t)
-	e := b.send(t, wire.RequestHeader{Key: keyProduce, Version: 8}, req.AppendTo(nil))
-	const answer = "00000001" + "0001" + "74" + "00000001" + "00000000" + "0000" + "0000000000000007" + "ffffffffffffffff" + "0000000000000002" + "00000000" + "ffff" + "00000000"
-	if got := hex.EncodeToString(e.bytes()); got != answer {
-		t.Errorf("answer\n%s\nwant\n%s", got, answer)
 	}
 }
