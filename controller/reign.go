@@ -92,7 +92,7 @@ func (c *Controller) vacate(epochVersion int32) error {
 // Mirrors elect.
 func (c *Controller) standForElection() error {
 	id, err := c.lookWhoReigns()
-	if err != nil || id != noLeader {
+	if err != nil || id != noLeader || c.unregistered {
 		return err
 	}
 	err = c.takeOffice()
@@ -200,10 +200,12 @@ func (c *Controller) reelect() error {
 	return c.standForElection()
 }
 
-// registerAndReelect begins a new session: first this broker must exist again.
+// registerAndReelect begins a new session: first this broker must exist again. If it
+// cannot, it stays up without being registered, as in Kafka, and does not stand for
+// election: nobody could find such a controller.
 func (c *Controller) registerAndReelect() error {
 	epoch, err := c.register(c.life)
-	if err != nil {
+	if c.unregistered = err != nil; c.unregistered {
 		return fmt.Errorf("registering after a new session: %w", err)
 	}
 	c.brokerEpoch.Store(epoch)
