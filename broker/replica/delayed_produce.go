@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"sync"
+
 	"kz/internal/kafkaerr"
 	"kz/internal/topic"
 )
@@ -26,9 +28,13 @@ type produceStatus struct {
 //
 // whichever comes first. The records stay in the log in all cases.
 type delayedProduce struct {
-	m        *Manager
-	statuses []produceStatus // guarded by the operation's lock in the purgatory
-	respond  func(map[topic.Partition]ProduceResult)
+	m       *Manager
+	respond func(map[topic.Partition]ProduceResult)
+
+	// mu guards statuses: the timer may complete the request while somebody looks at it.
+	// It is held over acked, so before a partition's lock; never over respond.
+	mu       sync.Mutex
+	statuses []produceStatus
 }
 
 func newDelayedProduce(m *Manager, statuses []produceStatus, respond func(map[topic.Partition]ProduceResult)) *delayedProduce {
@@ -52,8 +58,11 @@ func (d *delayedProduce) keys() []topic.Partition {
 }
 
 // TryComplete looks at the partitions that still wait.
-func (d *delayedProduce) TryComplete(force func() bool) bool {
-	waiting := false
+func (d *delayedProduce) TryComplete(force func() bool) bool { return !d.stillWaits() && force() }
+
+func (d *delayedProduce) stillWaits() (waiting bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for i := range d.statuses {
 		s := &d.statuses[i]
 		if !s.waiting {
@@ -71,11 +80,16 @@ func (d *delayedProduce) TryComplete(force func() bool) bool {
 		}
 		waiting = waiting || s.waiting
 	}
-	return !waiting && force()
+	return waiting
 }
 
 // OnComplete answers.
-func (d *delayedProduce) OnComplete() { d.respond(produceResults(d.statuses)) }
+func (d *delayedProduce) OnComplete() {
+	d.mu.Lock()
+	results := produceResults(d.statuses)
+	d.mu.Unlock()
+	d.respond(results)
+}
 
 // OnExpiration has nothing to add: the codes were set when the request was parked.
 func (d *delayedProduce) OnExpiration() {}

@@ -308,6 +308,9 @@ func TestEpochEnd(t *testing.T) {
 	b.lead(tp(0), 1) // epoch 2
 	b.produce(tp(0), 1, 0, 2)
 	b.follow(tp(1), 2)
+	b.lead(tp(2), 1)
+	b.produce(tp(2), 1, 0, 3)
+	b.lead(tp(2), 1) // epoch 1, no records yet
 	for _, row := range []struct {
 		name           string
 		partition      int32
@@ -320,6 +323,8 @@ func TestEpochEnd(t *testing.T) {
 		{"an older one ends where the next began", 0, 2, 0, 0, 3, 0},
 		{"one without records ends where it began", 0, 2, 1, 0, 3, 0},
 		{"a later one than ours", 0, -1, 7, -1, -1, 0},
+		{"the current epoch counts before it has records", 2, 1, 1, 1, 3, 0},
+		{"and ends the one before", 2, 1, 0, 0, 3, 0},
 		{"asked by a deposed one", 0, 1, 1, -1, -1, kafkaerr.FencedLeaderEpoch},
 		{"asked too early", 0, 3, 2, -1, -1, kafkaerr.UnknownLeaderEpoch},
 		{"a follower does not answer", 1, -1, 0, -1, -1, kafkaerr.NotLeaderOrFollower},

@@ -30,6 +30,7 @@ func TestShrink(t *testing.T) {
 		for range 100 { // broker 2 keeps fetching, broker 3 is dead
 			b.fetchNow(2, tp(0), 3)
 			time.Sleep(second) // virtual
+			synctest.Wait()
 			if len(b.status(tp(0)).ISR) == 2 {
 				break
 			}
@@ -296,4 +297,20 @@ func TestStopDoesNotWaitForZooKeeper(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
+}
+
+// The same, but the write was faster: it succeeded in ZooKeeper before the controller's,
+// and its outcome comes here last.
+func TestOldOutcomeIsIgnored(t *testing.T) {
+	b := newBroker1(t)
+	defer b.stop()
+	b.lead(tp(0), 1, 2, 3)
+	p, _ := b.m.hosted(tp(0))
+	old := isrWrite{p: p, proposal: pendingLeave(3, 1, 2, 3), state: zkpaths.PartitionState{ISR: []int32{1, 2}}}
+	if p.commit(old, 1, nil) {
+		t.Error("it must not raise the high watermark")
+	}
+	if s := b.status(tp(0)); !slices.Equal(s.ISR, []int32{1, 2, 3}) || p.zkVersion != 0 {
+		t.Errorf("%+v, zk version %d", s, p.zkVersion)
+	}
 }
