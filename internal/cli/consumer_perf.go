@@ -88,6 +88,9 @@ func runConsumerPerf(ctx context.Context, e *env, args []string) error {
 }
 
 func (p *consumerPerf) readOptions(o *options) error {
+	if err := p.readNumbers(o); err != nil {
+		return err
+	}
 	props := map[string]string{}
 	file, err := o.str("consumer.config")
 	if err == nil && file != "" {
@@ -119,7 +122,7 @@ func (p *consumerPerf) readOptions(o *options) error {
 		fmt.Fprintf(p.e.stderr, "WARN The configuration '%s' was supplied but isn't a known config.\n", k)
 	}
 	p.cfg.Client.Network = p.e.network
-	return p.readNumbers(o)
+	return nil
 }
 
 func (p *consumerPerf) readNumbers(o *options) (err error) {

@@ -192,8 +192,8 @@ func controlText(b record.Batch) (string, error) {
 	return fmt.Sprintf("endTxnMarker: %s coordinatorEpoch: %d", m.Type, m.CoordinatorEpoch), nil
 }
 
-// text is what Java's StringDecoder makes of bytes.
-func text(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+// text is what Java's StringDecoder makes of bytes: what is no UTF-8 becomes U+FFFD.
+func text(b []byte) string { return string([]rune(string(b))) }
 
 func size(b []byte) int {
 	if b == nil {

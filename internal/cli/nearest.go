@@ -1,9 +1,9 @@
 package cli
 
 // nearest is the candidate that was probably meant: the smallest edit distance, at
-// most a third of the word (and at least one). "" when none is near.
+// most about a third of the word (and at least one). "" when none is near.
 func nearest(word string, candidates []string) string {
-	best, bestDistance := "", max(1, len(word)/3)+1
+	best, bestDistance := "", max(1, (len(word)+1)/3)+1
 	for _, c := range candidates {
 		if d := distance(word, c); d < bestDistance {
 			best, bestDistance = c, d
