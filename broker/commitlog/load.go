@@ -128,6 +128,9 @@ func (ld *loader) trustActive() error {
 	if err == nil {
 		ld.end, err = active.findEnd()
 	}
+	if err == nil && active.size.Load() > 0 && (active.offsets.last >= ld.end || active.times.lastOffset >= ld.end) {
+		err = corruptf("indexes lead to offsets %d and %d, the log ends at %d", active.offsets.last, active.times.lastOffset, ld.end)
+	}
 	if err == nil {
 		ld.rebuilt[active] = true // nothing left to verify
 		return nil

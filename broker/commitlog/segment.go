@@ -161,14 +161,15 @@ func (s *Segment) find(f *os.File, offset, limit int64) (p place, found bool, er
 		from.Position = 0
 	}
 	p, found, err = s.walkTo(f, from.Position, offset, limit)
-	if from.Position == 0 || (err == nil && (!found || p.position > from.Position || p.header.base <= offset)) {
+	plausible := from.Position < limit && (!found || p.position > from.Position || p.header.base <= offset)
+	if from.Position == 0 || (err == nil && plausible) {
 		return p, found, err
 	}
 	if err != nil && !isCorrupt(err) {
 		return p, false, err
 	}
-	// The entry led to bytes that are no batch, or to one beyond the offset. If the
-	// batches before it are whole, the index is wrong and not the log.
+	// The entry led behind limit, to bytes that are no batch, or to a batch beyond the
+	// offset. If the batches before it are whole, the index is wrong and not the log.
 	p, found, err = s.walkTo(f, 0, offset, limit)
 	if err == nil {
 		s.indexBad.Store(true)
