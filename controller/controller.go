@@ -61,6 +61,8 @@ type Controller struct {
 	channels  *channels
 	rebalance *time.Timer     // the next automatic preferred election; nil: none
 	refused   map[string]bool // znodes whose refusal was logged in this reign
+
+	unregistered bool // registering in the present session failed: no candidate
 }
 
 // New needs register: (re-)creates /brokers/ids/<id> after a new session and returns the
