@@ -29,7 +29,7 @@ func TestKillsLoseNothingAcknowledged(t *testing.T) {
 		t.Logf("round %d: kill -9 of broker %d, %s", round, victim.ID, role)
 		victim.Kill()
 		w.AwaitEveryPartition(t, 90*time.Second)
-		victim.Start()
+		victim.StartServing()
 		clustertest.AwaitISR(t, cl, topic, 3, 90*time.Second)
 	}
 	w.Stop()

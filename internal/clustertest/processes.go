@@ -183,6 +183,32 @@ func (n *Node) Start() {
 	}(n.ended)
 }
 
+// StartServing starts the process and waits until it serves. After a kill the old session may still
+// hold /brokers/ids/<id>, which ends the new process, as it ends Kafka's: it is then started again.
+func (n *Node) StartServing() {
+	t := n.cluster.t
+	t.Helper()
+	n.Start()
+	Eventually(t, 60*time.Second, fmt.Sprintf("broker %d to serve", n.ID), func() (bool, string) {
+		if !n.Running() {
+			if end := tail(n.Log, 600); !strings.Contains(end, "NODEEXISTS") {
+				t.Fatalf("broker %d ended; its log ends:\n%s", n.ID, end)
+			}
+			n.Start()
+		}
+		m, err := metadata(n.Addr)
+		if err != nil {
+			return false, err.Error()
+		}
+		for _, b := range m.Brokers {
+			if b.NodeID == n.ID {
+				return true, ""
+			}
+		}
+		return false, "it does not know itself yet"
+	})
+}
+
 func (n *Node) properties() string {
 	props := map[string]string{
 		"broker.id":         strconv.Itoa(int(n.ID)),

@@ -105,7 +105,7 @@ func TestDamagedDirectoriesAreMended(t *testing.T) {
 		t.Logf("%s (%d segments)", d.name, len(bases))
 		before := clustertest.Count(c.Events(t), journal.Recovery)
 		d.do(t, dir, bases)
-		node.Start()
+		node.StartServing()
 		w.AwaitAcks(t, 10, 60*time.Second)
 		if clustertest.Count(c.Events(t), journal.Recovery) == before {
 			t.Errorf("%s: the journal does not say what was mended", d.name)
@@ -126,7 +126,7 @@ func TestKillsDuringRoll(t *testing.T) {
 	for range rounds(t, 6) {
 		w.AwaitAcks(t, 200+random.Int64N(1000), 60*time.Second)
 		c.Nodes[1].Kill()
-		c.Nodes[1].Start()
+		c.Nodes[1].StartServing()
 		w.AwaitEveryPartition(t, 60*time.Second)
 	}
 	w.Stop()
@@ -173,7 +173,7 @@ func TestTwoThousandPartitions(t *testing.T) {
 			t.Logf("broker %d: %d MB resident", n.ID, residentMB(t, n.Pid()))
 		}
 	}
-	victim.Start()
+	victim.StartServing()
 	clustertest.AwaitISR(t, cl, topic, 3, 120*time.Second)
 	mustReignAlone(t, c, zk)
 }

@@ -50,6 +50,7 @@ func StartWorkload(t testing.TB, seeds []string, topic string, partitions int32,
 		kgo.RequiredAcks(acks),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.MaxProduceRequestsInflightPerBroker(1),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), // so that segments fill as the sizes say
 		kgo.ProducerLinger(time.Millisecond),
 		kgo.ProduceRequestTimeout(5 * time.Second),
 		kgo.RecordDeliveryTimeout(60 * time.Second),
