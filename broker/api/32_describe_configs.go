@@ -14,7 +14,8 @@ import (
 // DescribeConfigs, versions 0 to 4, of topics and of this broker.
 //
 // Left out: BROKER_LOGGER is checked as in Kafka and has no entries, because kz has no
-// named loggers; listener.name.* overrides.
+// named loggers; listener.name.* overrides. IsDefault, which only version 0 has, is
+// always false, as in Kafka 2.8.
 
 // malformed is Kafka's general text for INVALID_REQUEST.
 const malformed = "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. See the broker logs for more details."
@@ -75,7 +76,6 @@ func (a *API) checkLogger(name string) error {
 func describedConfig(req *kmsg.DescribeConfigsRequest, e admin.Entry) kmsg.DescribeConfigsResponseResourceConfig {
 	rc := kmsg.NewDescribeConfigsResponseResourceConfig()
 	rc.Name, rc.Value, rc.ReadOnly, rc.IsSensitive = e.Name, e.Value, e.ReadOnly, e.Sensitive
-	rc.IsDefault = e.Source == admin.SourceDefault // version 0
 	rc.Source = kmsg.ConfigSource(e.Source)
 	rc.ConfigType = kmsg.ConfigType(e.Type)
 	rc.ConfigSynonyms = []kmsg.DescribeConfigsResponseResourceConfigConfigSynonym{}
