@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Debian's ZooKeeper on one port, for a first cluster and for tests by hand.
 #
 #   zookeeper.sh start [PORT] [DIR]   start, wait until it answers (default: 2181, ./zookeeper-data)
@@ -41,7 +41,7 @@ start)
   port=${2:-2181}
   answers "$port" && die "something answers on 127.0.0.1:$port already"
   prepare "$port" "${3:-zookeeper-data}"
-  java -Xmx256m -cp "$jar" "$main" "$dir/zoo.cfg" >"$dir/log" 2>&1 </dev/null &
+  nohup java -Xmx256m -cp "$jar" "$main" "$dir/zoo.cfg" >"$dir/log" 2>&1 </dev/null &
   pid=$!
   echo "$pid" >"$dir/pid"
   tries=0

@@ -113,7 +113,8 @@ func newLog(e *env, level string) (zerolog.Logger, error) {
 	if err != nil || level == "" {
 		return zerolog.Logger{}, exitf(exitUsage, "kz broker: --log-level %s: must be trace, debug, info, warn or error", level)
 	}
-	zerolog.TimeFieldFormat = time.RFC3339Nano // for the milliseconds below
+	zerolog.TimeFieldFormat = time.RFC3339Nano         // for the milliseconds below
+	zerolog.TimeFieldFormat = zerolog.TimeFormatUnixMs // the library's only setting for it is global
 	out := zerolog.ConsoleWriter{Out: e.stderr, TimeFormat: "15:04:05.000", NoColor: !colour(e.stderr)}
 	return zerolog.New(out).Level(l).With().Timestamp().Logger(), nil
 }

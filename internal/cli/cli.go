@@ -51,6 +51,7 @@ type env struct {
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // the first signal asks; a second one ends the process at once
 	code := run(ctx, &env{stdin: stdin, stdout: stdout, stderr: stderr, network: link.TCP{}}, args)
 	if code == exitFailed && ctx.Err() != nil {
 		return exitInterrupted
