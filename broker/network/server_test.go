@@ -3,6 +3,7 @@ package network
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -271,5 +272,27 @@ func TestASlowReaderHoldsUpNobodyElse(t *testing.T) {
 		context.AfterFunc(ctx, func() { c.Close() })
 		send(t, c, frame(metadata, 1, 3, ""))
 		expect(t, c, 3, "xxx")
+	})
+}
+
+// A reader that takes a little, again and again, does not prolong it either.
+func TestStopDoesNotWaitForADripReader(t *testing.T) {
+	f, content := tempFile(t, 8<<20)
+	bubble(t, Config{ConnectionsMaxIdle: time.Hour}, func(t *testing.T, r *rig) {
+		c := r.dial()
+		send(t, c, frame(metadata, 1, 1, ""))
+		r.next().Respond(Part{File: f, Length: int64(len(content))})
+		synctest.Wait()
+		go func() {
+			for range 100 { // each time the next piece can begin
+				time.Sleep(lastWrites / 10)
+				io.CopyN(io.Discard, c, copyBuffer)
+			}
+		}()
+		start := time.Now()
+		r.Stop()
+		if d := time.Since(start); d != lastWrites {
+			t.Errorf("Stop took %v", d)
+		}
 	})
 }
