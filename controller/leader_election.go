@@ -32,6 +32,7 @@ func (c *Controller) elect(b *batch, ps []topic.Partition, how strategy) error {
 			c.reportElection(w.partition, w.state, how.name)
 			c.setPartitionState(w.partition, OnlinePartition)
 		}
+		c.log.Info().Str("election", how.name).Int("partitions", len(remaining)).Int("elected", len(written)).Msg("leaders elected")
 		if len(conflicts) > 0 {
 			c.log.Info().Int("partitions", len(conflicts)).Str("election", how.name).Msg("the state changed meanwhile; electing again")
 		}

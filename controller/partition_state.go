@@ -115,10 +115,14 @@ func (c *Controller) initialize(b *batch, ps []topic.Partition) error {
 			recipients: online,
 		})
 	}
+	if len(first) == 0 {
+		return nil
+	}
 	created, err := c.createStates(first)
 	if err != nil {
 		return err
 	}
+	c.log.Info().Int("partitions", len(ps)).Int("online", len(created)).Msg("new partitions")
 	for _, n := range created {
 		c.cluster.leadership[n.partition] = n.state
 		b.leaderAndISR(n.recipients, n.partition, n.state, true)
