@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -283,16 +284,19 @@ func TestStopDoesNotWaitForADripReader(t *testing.T) {
 		send(t, c, frame(metadata, 1, 1, ""))
 		r.next().Respond(Part{File: f, Length: int64(len(content))})
 		synctest.Wait()
-		go func() {
-			for range 100 { // each time the next piece can begin
+		var reader sync.WaitGroup
+		reader.Go(func() {
+			var err error
+			for err == nil { // each time the next piece can begin
 				time.Sleep(lastWrites / 10)
-				io.CopyN(io.Discard, c, copyBuffer)
+				_, err = io.CopyN(io.Discard, c, copyBuffer)
 			}
-		}()
+		})
 		start := time.Now()
 		r.Stop()
 		if d := time.Since(start); d != lastWrites {
 			t.Errorf("Stop took %v", d)
 		}
+		reader.Wait()
 	})
 }
