@@ -50,7 +50,8 @@ type FetchResult struct {
 	// it has everything below start, and a fetch that must wait measures from it.
 	start      commitlog.OffsetMetadata
 	leaderEnd  int64
-	incomplete bool // Data is a part of one batch
+	epoch      int32 // the leader epoch under which it was read
+	incomplete bool  // Data is a part of one batch
 }
 
 // isolation says how far this reader sees.
@@ -140,7 +141,7 @@ func (m *Manager) followerFetched(id int32, parts []FetchPartition, results []Fe
 		if p == nil {
 			continue
 		}
-		known, hwMoved := p.followerFetched(id, r.start, parts[i].LogStartOffset, r.leaderEnd, now)
+		known, hwMoved := p.followerFetched(id, r, parts[i].LogStartOffset, now)
 		if !known {
 			m.log.Warn().Stringer("partition", r.Partition).Int32("replica", id).Msg("fetch of a broker that is no replica")
 			r.Release()

@@ -336,3 +336,25 @@ func TestEpochEnd(t *testing.T) {
 		}
 	}
 }
+
+// A fetch is read, then the leadership changes twice, then the fetch is counted: the
+// follower may have truncated meanwhile, so it must not count.
+func TestFetchOfAnEarlierEpochDoesNotCount(t *testing.T) {
+	b := newBroker1(t)
+	defer b.stop()
+	b.lead(tp(0), 1, 2)
+	b.produce(tp(0), 1, 0, 3)
+	terms := FetchParams{ReplicaID: 2, MaxBytes: 1 << 20}
+	read := b.m.readAll(terms, asks(3, 0))
+	defer releaseAll(read)
+	b.follow(tp(0), 2)
+	b.lead(tp(0), 1, 2)
+	b.m.followerFetched(2, asks(3, 0), read)
+	if hw := b.status(tp(0)).HighWatermark; hw != 0 {
+		t.Errorf("high watermark %d", hw)
+	}
+	b.fetchNow(2, tp(0), 3)
+	if hw := b.status(tp(0)).HighWatermark; hw != 3 {
+		t.Errorf("high watermark %d after a fetch of this epoch", hw)
+	}
+}

@@ -59,23 +59,24 @@ func (p *Partition) leaderLogStart() int64 {
 	return p.log.StartOffset()
 }
 
-// followerFetched notes that a follower fetched at "at": it has everything below. It
-// may propose the follower for the ISR and may raise the high watermark. known is
-// false if the broker is no replica of the partition.
-func (p *Partition) followerFetched(id int32, at commitlog.OffsetMetadata, logStart, leaderEnd int64, now time.Time) (known, hwMoved bool) {
+// followerFetched notes that a follower fetched as r says: it has everything below
+// r.start. It may propose the follower for the ISR and may raise the high watermark.
+// known is false if the broker is no replica of the partition. A read of an earlier
+// epoch says nothing any more: the follower may have truncated since.
+func (p *Partition) followerFetched(id int32, r *FetchResult, logStart int64, now time.Time) (known, hwMoved bool) {
 	p.mu.RLock()
 	var remote *remoteReplica
-	for _, r := range p.remotes {
-		if r.id == id {
-			remote = r
+	for _, f := range p.remotes {
+		if f.id == id {
+			remote = f
 		}
 	}
-	if remote == nil {
+	if remote == nil || r.epoch != p.leaderEpoch {
 		p.mu.RUnlock()
-		return false, false
+		return remote != nil, false
 	}
 	before, after := remote.update(func(f followerState) followerState {
-		return f.fetched(at, logStart, leaderEnd, now)
+		return f.fetched(r.start, logStart, r.leaderEnd, now)
 	})
 	leads := p.log != nil && p.isLeader()
 	joins := leads && mayJoin(p.isr, id, after.end.Offset, p.log.HighWatermark(), p.epochStart)

@@ -72,7 +72,7 @@ func (p *Partition) read(t readTerms, r *FetchResult) {
 	}
 	r.HighWatermark, r.LastStableOffset, r.LogStartOffset = hw, stable, start
 	r.Data = info.Data
-	r.start, r.leaderEnd, r.incomplete = info.Start, end, info.FirstEntryIncomplete
+	r.start, r.leaderEnd, r.epoch, r.incomplete = info.Start, end, p.leaderEpoch, info.FirstEntryIncomplete
 }
 
 // divergence tells a Fetch v12 reader that its log left ours: the records below its
