@@ -35,9 +35,11 @@ func newFaultConn(f *Faults, local, peer string, under net.Conn) *faultConn {
 // onRequest sees api key, version and correlation id of a request. It runs under out.mu.
 func (c *faultConn) onRequest(head []byte, droppable bool) bool {
 	key, id := int16(binary.BigEndian.Uint16(head)), int32(binary.BigEndian.Uint32(head[4:]))
-	if droppable && c.out.row.takes(key, false) {
-		c.faults.tell("%s -> %s: dropped a request of api key %d", c.local, c.peer, key)
-		return true
+	if droppable {
+		if d := c.out.row.take(key, false); d != nil {
+			c.faults.tell("%s -> %s: dropped a %s", c.local, c.peer, d.frame())
+			return true
+		}
 	}
 	c.calls.add(id, key)
 	return false
@@ -46,9 +48,11 @@ func (c *faultConn) onRequest(head []byte, droppable bool) bool {
 // onAnswer sees the correlation id of an answer. It runs under in.mu.
 func (c *faultConn) onAnswer(head []byte, droppable bool) bool {
 	key, ok := c.calls.take(int32(binary.BigEndian.Uint32(head)))
-	if ok && droppable && c.in.row.takes(key, true) {
-		c.faults.tell("%s -> %s: dropped an answer of api key %d", c.peer, c.local, key)
-		return true
+	if ok && droppable {
+		if d := c.in.row.take(key, true); d != nil {
+			c.faults.tell("%s -> %s: dropped a %s", c.peer, c.local, d.frame())
+			return true
+		}
 	}
 	return false
 }

@@ -58,9 +58,10 @@ type drop struct {
 // Drop says which frames disappear. On a direction A → B, requests are those that A sends
 // to B, and answers those that A gives to B.
 type Drop struct {
-	Key    int16 // the API
-	Answer bool  // its answers instead of its requests
-	Count  int   // how many
+	Key    int16  // the API
+	API    string // its name, for people; empty: the key is shown
+	Answer bool   // its answers instead of its requests
+	Count  int    // how many
 }
 
 // NewFaults is a table without faults. j may be nil.
@@ -107,11 +108,19 @@ func (f *Faults) Drop(from, to string, d Drop) {
 }
 
 func (d Drop) String() string {
-	kind := "requests"
-	if d.Answer {
-		kind = "answers"
+	return fmt.Sprintf("the next %d of: %s", d.Count, d.frame())
+}
+
+// frame is Kafka's name of what is dropped: "FetchResponse".
+func (d Drop) frame() string {
+	name, kind := d.API, "Request"
+	if name == "" {
+		name = fmt.Sprintf("api key %d ", d.Key)
 	}
-	return fmt.Sprintf("%d %s of api key %d", d.Count, kind, d.Key)
+	if d.Answer {
+		kind = "Response"
+	}
+	return name + kind
 }
 
 // Heal ends all faults of the direction from → to. What was held back arrives; what was
@@ -165,7 +174,7 @@ func (f *Faults) Links() []Link {
 		l := Link{From: d.from, To: d.to, Cut: r.cut, Refuse: r.refuse, Delay: r.delay}
 		for _, x := range r.drops {
 			if left := x.left.Load(); left > 0 {
-				l.Drops = append(l.Drops, Drop{x.Key, x.Answer, int(left)})
+				l.Drops = append(l.Drops, Drop{x.Key, x.API, x.Answer, int(left)})
 			}
 		}
 		if l.Cut || l.Refuse || l.Delay > 0 || len(l.Drops) > 0 {

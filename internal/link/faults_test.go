@@ -293,7 +293,7 @@ func TestDropAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		a, b := w.connect(t)
 		write(t, a, request(1, 1, "sent before"))
-		w.Drop("b", "a", Drop{Key: 1, Answer: true, Count: 2})
+		w.Drop("b", "a", Drop{Key: 1, API: "Fetch", Answer: true, Count: 2})
 		write(t, a, request(3, 2, "")+request(1, 3, "")+request(1, 4, ""))
 		write(t, b, answer(1, "gone")+answer(2, "of another API")+answer(3, strings.Repeat("gone", 50000)))
 		write(t, b, answer(4, "the third one"))
@@ -301,7 +301,7 @@ func TestDropAnswer(t *testing.T) {
 		if got := w.Links(); len(got) != 0 {
 			t.Errorf("used up, and still listed: %+v", got)
 		}
-		want := "b -> a: dropped an answer of api key 1"
+		want := "b -> a: dropped a FetchResponse"
 		if n := strings.Count(strings.Join(w.events, "\n"), want); n != 2 {
 			t.Errorf("the journal has %d of %q:\n%s", n, want, strings.Join(w.events, "\n"))
 		}
@@ -378,7 +378,7 @@ func TestLinksAndNames(t *testing.T) {
 		w.Delay("a", "b", time.Second)
 		w.Drop("a", "b", Drop{Key: 1, Count: 3})
 		w.Drop("a", "b", Drop{Key: 1, Count: 0})
-		want := []Link{{From: "a", To: "b", Delay: time.Second, Drops: []Drop{{1, false, 3}}}, {From: "b", To: "zookeeper", Cut: true}}
+		want := []Link{{From: "a", To: "b", Delay: time.Second, Drops: []Drop{{Key: 1, Count: 3}}}, {From: "b", To: "zookeeper", Cut: true}}
 		if got := w.Links(); !slices.EqualFunc(got, want, func(x, y Link) bool {
 			return x.From == y.From && x.To == y.To && x.Cut == y.Cut && x.Delay == y.Delay && slices.Equal(x.Drops, y.Drops)
 		}) {

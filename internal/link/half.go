@@ -202,12 +202,12 @@ func (r *row) armed() bool {
 	return false
 }
 
-// takes uses up one of the row's drops for a frame, if there is one.
-func (r *row) takes(key int16, answer bool) bool {
+// take uses up one of the row's drops for a frame; nil when there is none.
+func (r *row) take(key int16, answer bool) *drop {
 	for _, d := range r.drops {
 		if d.Key == key && d.Answer == answer && d.left.Add(-1) >= 0 {
-			return true
+			return d
 		}
 	}
-	return false
+	return nil
 }
