@@ -96,4 +96,3 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 		}
 	}
 }
-
