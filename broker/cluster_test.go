@@ -38,6 +38,14 @@ func TestThreeBrokersServeAndLoseNothing(t *testing.T) {
 	for i := 1; i <= 3; i++ {
 		nodes = append(nodes, r.start(fmt.Sprint(i), map[string]string{"broker.id": fmt.Sprint(i), "replica.lag.time.max.ms": "2000"}))
 	}
+	eventually(t, "every broker knows of three", func() bool {
+		for _, n := range nodes {
+			if len(n.metadata.Current().AliveBrokers()) != 3 {
+				return false
+			}
+		}
+		return true
+	})
 	c := r.client(nodes)
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()

@@ -18,6 +18,7 @@ import (
 
 func (r *rig) createTopic(n *node, name string, partitions int32, configs map[string]*string) {
 	r.t.Helper()
+	eventually(r.t, "the broker knows of itself", func() bool { return len(n.metadata.Current().AliveBrokers()) == 1 })
 	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
 	defer cancel()
 	resp, err := kadm.NewClient(r.client([]*node{n})).CreateTopic(ctx, partitions, 1, configs, name)
