@@ -49,6 +49,14 @@ type Cluster struct {
 	Topics     map[string]Topic
 }
 
+// Hopeless says that asking again will not make the topic appear. All other errors may
+// be gone in a moment: a broker that has just started, for one, knows no live broker
+// and answers INVALID_REPLICATION_FACTOR to whoever would have a topic created.
+// Mirrors Metadata.checkInvalidTopics and checkUnauthorizedTopics.
+func (t Topic) Hopeless() bool {
+	return t.Err == kafkaerr.InvalidTopicException || t.Err == kafkaerr.TopicAuthorizationFailed
+}
+
 // Names lists the topics, sorted.
 func (c *Cluster) Names() []string {
 	out := make([]string, 0, len(c.Topics))

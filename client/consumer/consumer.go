@@ -102,18 +102,23 @@ func New(cfg Config) *Consumer {
 func (c *Consumer) Partitions(ctx context.Context, name string, create bool) ([]topic.Partition, error) {
 	var why error // what the cluster last said; a wait that ended says less
 	for {
+		var t client.Topic
 		cl, err := c.client.Metadata(ctx, []string{name}, create)
 		switch {
-		case err == nil && cl.Topics[name].Err == kafkaerr.None && len(cl.Topics[name].Partitions) > 0:
-			return partitionsOf(cl.Topics[name]), nil
-		case err == nil && cl.Topics[name].Err == kafkaerr.None:
-			why = kafkaerr.LeaderNotAvailable
 		case err == nil:
-			why = cl.Topics[name].Err
+			t = cl.Topics[name]
+			if t.Err == kafkaerr.None && len(t.Partitions) > 0 {
+				return partitionsOf(t), nil
+			}
+			if why = t.Err; t.Err == kafkaerr.None {
+				why = kafkaerr.UnknownTopicOrPartition
+			}
+		case !client.Retriable(err):
+			return nil, err
 		case ctx.Err() == nil || why == nil:
 			why = err
 		}
-		if !client.Retriable(why) || c.client.Backoff(ctx) != nil {
+		if t.Hopeless() || c.client.Backoff(ctx) != nil {
 			return nil, why
 		}
 	}

@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"kz/client"
@@ -83,7 +84,7 @@ func (p *Producer) awaitTopic(ctx context.Context, t *topicState) (*topicState, 
 		if view := t.view.Load(); view != nil {
 			return t, view, nil
 		}
-		if e := t.err.Load(); e != nil && !kafkaerr.CodeOf(*e).Retriable() {
+		if e := t.hopeless.Load(); e != nil {
 			return nil, nil, *e
 		}
 		p.requestUpdate()
@@ -136,12 +137,15 @@ func (p *Producer) apply(name string, cl *client.Cluster, view *clusterView) (ag
 	old := t.view.Load()
 	answer, ok := cl.Topics[name]
 	if !ok || answer.Err != kafkaerr.None || len(answer.Partitions) == 0 {
-		err := error(answer.Err)
-		t.err.Store(&err)
-		if old != nil {
-			p.add(view, old)
+		if answer.Hopeless() {
+			err := error(answer.Err)
+			t.hopeless.Store(&err)
 		}
-		return answer.Err.Retriable() || answer.Err == kafkaerr.None
+		if old == nil {
+			return false // who waits for the topic asks again; without anybody there is no hurry
+		}
+		p.add(view, old)
+		return slices.ContainsFunc(old.queues, (*queue).waiting)
 	}
 	next := &topicView{}
 	for i, part := range answer.Partitions {
@@ -160,7 +164,7 @@ func (p *Producer) apply(name string, cl *client.Cluster, view *clusterView) (ag
 			next.available = append(next.available, part.ID)
 		}
 	}
-	t.err.Store(nil)
+	t.hopeless.Store(nil)
 	t.view.Store(next)
 	p.add(view, next)
 	return again

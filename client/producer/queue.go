@@ -13,12 +13,12 @@ import (
 
 // topicState is one topic the producer writes to.
 type topicState struct {
-	name   string
-	view   atomic.Pointer[topicView] // nil until metadata named the topic
-	err    atomic.Pointer[error]     // what metadata says instead, or nil
-	sticky atomic.Int32              // partition of keyless records, -1 none yet
-	ratio  atomic.Uint64             // bits of the float64: expected compressed / plain
-	codec  record.Codec
+	name     string
+	view     atomic.Pointer[topicView] // nil until metadata named the topic
+	hopeless atomic.Pointer[error]     // why there will be no view, or nil
+	sticky   atomic.Int32              // partition of keyless records, -1 none yet
+	ratio    atomic.Uint64             // bits of the float64: expected compressed / plain
+	codec    record.Codec
 }
 
 // topicView is what metadata last said; it is replaced, never changed.
