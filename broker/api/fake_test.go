@@ -159,8 +159,15 @@ func (r *ruler) ControlledShutdown(context.Context, int32, int64) ([]topic.Parti
 // store is the little of ZooKeeper that admin needs here.
 type store struct {
 	admin.Store
-	mu    sync.Mutex
-	nodes map[string][]byte
+	mu      sync.Mutex
+	nodes   map[string][]byte
+	written func(p string, data []byte) // told of every write, when not nil
+}
+
+func (s *store) tell(p string, data []byte) {
+	if s.written != nil {
+		s.written(p, data)
+	}
 }
 
 func (s *store) Do(ctx context.Context, ops ...zk.Op) []zk.Result {
@@ -201,6 +208,7 @@ func (s *store) Set(_ context.Context, p string, b []byte, _ int32) (zk.Stat, er
 		return zk.Stat{}, zk.NoNode
 	}
 	s.nodes[p] = b
+	s.tell(p, b)
 	return zk.Stat{}, nil
 }
 func (s *store) CreateRecursive(_ context.Context, p string, b []byte) error {
@@ -210,6 +218,7 @@ func (s *store) CreateRecursive(_ context.Context, p string, b []byte) error {
 		return zk.NodeExists
 	}
 	s.nodes[p] = b
+	s.tell(p, b)
 	return nil
 }
 
