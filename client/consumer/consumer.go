@@ -113,7 +113,7 @@ func (c *Consumer) Partitions(ctx context.Context, name string, create bool) ([]
 			if why = t.Err; t.Err == kafkaerr.None {
 				why = kafkaerr.UnknownTopicOrPartition
 			}
-		case !client.Retriable(err):
+		case ctx.Err() == nil && !client.Retriable(err):
 			return nil, err
 		case ctx.Err() == nil || why == nil:
 			why = err
