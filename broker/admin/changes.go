@@ -55,8 +55,11 @@ func (c *Changes) Start() {
 	go c.run(ctx)
 }
 
-// Stop ends the watch and waits for what is under way.
+// Stop ends the watch and waits for what is under way. Without Start it does nothing.
 func (c *Changes) Stop() {
+	if c.stop == nil {
+		return
+	}
 	c.store.UnregisterChild(zkpaths.ConfigChanges)
 	c.store.UnregisterSession(changesHandler)
 	c.stop()

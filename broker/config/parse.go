@@ -16,7 +16,11 @@ type Faults []Problem
 
 func (f Faults) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d fault(s) in the configuration:", len(f))
+	if len(f) == 1 {
+		b.WriteString("1 fault in the configuration:")
+	} else {
+		fmt.Fprintf(&b, "%d faults in the configuration:", len(f))
+	}
 	for _, p := range f {
 		fmt.Fprintf(&b, "\n  %s: %s", p.Key, p.Text)
 	}
