@@ -199,6 +199,16 @@ func TestFetchDivergingEpoch(t *testing.T) {
 	if hw := b.status(tp(0)).HighWatermark; hw != 5 {
 		t.Errorf("high watermark %d", hw)
 	}
+	p, _ := b.m.hosted(tp(0))
+	if err := p.log.MaybeIncrementStartOffset(2); err != nil {
+		t.Fatal(err)
+	}
+	ask := FetchPartition{Partition: tp(0), Offset: 1, MaxBytes: 1000, CurrentLeaderEpoch: -1, LastFetchedEpoch: 1}
+	var r FetchResult
+	p.read(readTerms{FetchPartition: ask, maxBytes: 1000}, &r)
+	if r.Code != kafkaerr.OffsetOutOfRange {
+		t.Errorf("below the log start, diverged or not: %v", r.Code)
+	}
 }
 
 func TestFetchOfABrokerThatIsNoReplica(t *testing.T) {
