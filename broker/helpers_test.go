@@ -34,10 +34,14 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	s := zktest.Shared(t)
+	return newRigOn(t, zktest.Shared(t))
+}
+
+func newRigOn(t *testing.T, s *zktest.Server) *rig {
+	t.Helper()
 	// Brokers stop in cleanups that run before this one: nothing may be left of them.
 	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	t.Cleanup(func() { goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("kz/internal/zktest.(*Server).run.func1")) })
 	r := &rig{t: t, server: s, addr: s.Addr + s.Chroot(), dir: t.TempDir(), faults: link.NewFaults(nil)}
 	r.faults.Name(s.Addr, "zookeeper")
 	servers, chroot, _ := zk.ParseConnect(r.addr)

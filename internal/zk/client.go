@@ -33,6 +33,7 @@ type Client struct {
 	mu         sync.Mutex // guards all below
 	session    *session
 	closed     bool
+	hungUp     bool          // no new session replaces the one that was left
 	hooks      []sessionHook // in the order of registration
 	remembered int64         // the session that made the last CreateEphemeral; -1 none
 }
@@ -127,7 +128,13 @@ func (c *Client) ConnectString() string { return c.cfg.connectString() }
 // HangUp is the end that kill -9 makes: the socket closes, the server is told nothing,
 // and the session with its ephemeral nodes lives on until it times out. Everybody who
 // waits for an answer gets ErrClosed. It does not wait; Close must follow.
-func (c *Client) HangUp() { c.current().hangUp() }
+func (c *Client) HangUp() {
+	c.mu.Lock()
+	c.hungUp = true
+	s := c.session
+	c.mu.Unlock()
+	s.hangUp()
+}
 
 // Close ends the session, which removes its ephemeral nodes, and waits for all of this
 // client's goroutines. Everybody who waits for an answer gets ErrClosed. Not to be

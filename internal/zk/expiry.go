@@ -106,7 +106,7 @@ func (c *Client) replaceSession() bool {
 func (c *Client) install(s *session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed || c.hungUp {
 		return false
 	}
 	c.session = s

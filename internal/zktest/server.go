@@ -1,7 +1,6 @@
 package zktest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -27,13 +26,12 @@ const readyWithin = 60 * time.Second
 type Server struct {
 	Addr string // 127.0.0.1:port, the same over restarts
 
-	dir    string
-	tick   time.Duration
-	fsync  bool
-	mu     sync.Mutex // guards all below
-	cmd    *exec.Cmd  // nil when not running
-	ended  chan struct{}
-	output *tail
+	dir   string
+	tick  time.Duration
+	fsync bool
+	mu    sync.Mutex // guards all below
+	cmd   *exec.Cmd  // nil when not running
+	ended chan struct{}
 }
 
 // Option changes how a server is set up.
@@ -81,7 +79,7 @@ func missing() string {
 }
 
 func launch(dir string, opts ...Option) (*Server, error) {
-	s := &Server{dir: dir, tick: 500 * time.Millisecond, output: &tail{}}
+	s := &Server{dir: dir, tick: 500 * time.Millisecond}
 	for _, o := range opts {
 		o(s)
 	}
@@ -123,7 +121,12 @@ func (s *Server) run() error {
 	cmd := exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
 		"-Dzookeeper.forceSync="+force, "-cp", jar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file)
 	cmd.Dir = s.dir
-	cmd.Stdout, cmd.Stderr = s.output, s.output
+	output, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer output.Close() // the child has its own
+	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = diesWithParent()
 	ended := make(chan struct{})
 	started := make(chan error)
@@ -144,7 +147,7 @@ func (s *Server) run() error {
 	s.mu.Unlock()
 	if err := s.waitReady(ended); err != nil {
 		s.Kill()
-		return fmt.Errorf("ZooKeeper on %s: %w; it printed:\n%s", s.Addr, err, s.output)
+		return fmt.Errorf("ZooKeeper on %s: %w; it printed:\n%s", s.Addr, err, s.printed())
 	}
 	return nil
 }
@@ -226,24 +229,13 @@ func (s *Server) signal(sig syscall.Signal) {
 	}
 }
 
-// tail keeps the last bytes written to it.
-type tail struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf.Write(p)
-	if t.buf.Len() > 1<<16 {
-		t.buf.Next(t.buf.Len() - 1<<15)
+// printed is the end of what the server printed, over all its runs.
+func (s *Server) printed() string {
+	text, err := os.ReadFile(s.logFile())
+	if err != nil {
+		return err.Error()
 	}
-	return len(p), nil
+	return string(text[max(0, len(text)-1<<14):])
 }
 
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.buf.String()
-}
+func (s *Server) logFile() string { return filepath.Join(s.dir, "zookeeper.log") }
