@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strconv"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"kz/broker/commitlog"
 	"kz/broker/config"
+	"kz/internal/zk"
 	"kz/zkpaths"
 )
 
@@ -59,12 +61,48 @@ func (c *Configs) Current() *config.Config {
 
 // LoadBroker reads /config/brokers/<default> and /config/brokers/<id>, applying
 // nothing: call it once the broker has its id and before the rooms are made from
-// Current. Mirrors DynamicBrokerConfig.initialize.
+// Current. It also reads the overrides of every topic, in one batch, so that opening
+// thousands of logs asks ZooKeeper nothing. Mirrors DynamicBrokerConfig.initialize and
+// LogManager.fetchTopicConfigOverrides.
 func (c *Configs) LoadBroker(ctx context.Context) error {
 	for _, name := range []string{zkpaths.EntityDefault, c.brokerName()} {
 		if err := c.readBroker(ctx, name); err != nil {
 			return err
 		}
+	}
+	return c.loadTopics(ctx)
+}
+
+// loadTopics reads all of /config/topics. What is no config is logged and read again
+// when it is needed.
+func (c *Configs) loadTopics(ctx context.Context) error {
+	names, err := c.store.Children(ctx, zkpaths.EntityType(zkpaths.EntityTopics), false)
+	if errors.Is(err, zk.NoNode) || len(names) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ops := make([]zk.Op, len(names))
+	for i, name := range names {
+		ops[i] = zk.GetOp(zkpaths.TopicConfig(name))
+	}
+	results := c.store.Do(ctx, ops...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, r := range results {
+		if errors.Is(r.Err, zk.NoNode) {
+			continue // deleted since
+		}
+		if r.Err != nil {
+			return r.Err
+		}
+		overrides, err := zkpaths.DecodeEntityConfig(r.Data)
+		if err != nil {
+			c.log.Error().Err(err).Str("topic", names[i]).Msg("topic config cannot be read")
+			continue
+		}
+		c.topics[names[i]] = overrides
 	}
 	return nil
 }

@@ -280,3 +280,26 @@ func TestForget(t *testing.T) {
 		t.Errorf("after Forget: %s", got)
 	}
 }
+
+// Opening a thousand logs asks ZooKeeper nothing.
+func TestLoadBrokerReadsEveryTopicAtOnce(t *testing.T) {
+	r := newRoom(t)
+	r.tree.put("/config/topics/a", `{"version":1,"config":{"compression.type":"lz4"}}`)
+	r.tree.put("/config/topics/broken", `{"version":1`)
+	r.tree.put("/config/topics/nonsense", `{"version":1,"config":{"compression.type":"brotli"}}`)
+	if err := r.configs.LoadBroker(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	before := r.tree.reads
+	for name, want := range map[string]string{"a": "lz4", "nonsense": "producer"} {
+		if got := r.configs.TopicConfig(name).CompressionType; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if r.tree.reads != before {
+		t.Errorf("%d more reads", r.tree.reads-before)
+	}
+	if got := r.configs.TopicConfig("broken").CompressionType; got != "producer" {
+		t.Errorf("broken: %s", got)
+	}
+}

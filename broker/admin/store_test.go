@@ -23,6 +23,7 @@ type tree struct {
 	mu       sync.Mutex
 	nodes    map[string]*node
 	sequence int
+	reads    int      // of nodes' data
 	writes   []string // every write that succeeded or failed, in order
 	children map[string]func(zk.EventType)
 	armed    map[string]bool
@@ -71,8 +72,15 @@ func (t *tree) Do(ctx context.Context, ops ...zk.Op) (out []zk.Result) {
 	defer t.mu.Unlock()
 	for _, op := range ops {
 		var r zk.Result
-		if op.Kind != zk.OpCreate {
-			panic("only creates come this way")
+		if op.Kind == zk.OpGet {
+			t.reads++
+			if n, ok := t.nodes[op.Path]; ok {
+				r.Data, r.Stat = n.data, n.stat
+			} else {
+				r.Err = zk.NoNode
+			}
+			out = append(out, r)
+			continue
 		}
 		r.Path = op.Path
 		if op.Sequential {
@@ -92,6 +100,7 @@ func (t *tree) Do(ctx context.Context, ops ...zk.Op) (out []zk.Result) {
 func (t *tree) Get(ctx context.Context, p string) ([]byte, zk.Stat, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.reads++
 	n, ok := t.nodes[p]
 	if !ok {
 		return nil, zk.Stat{}, zk.NoNode
