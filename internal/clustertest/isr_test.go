@@ -41,6 +41,10 @@ func TestFollowerCutAndHealed(t *testing.T) {
 	}
 	w.AwaitAcks(t, 100, 30*time.Second) // acks=all goes on without the follower
 	c.HealBrokers(leader, follower)
+	// Metadata hears of it only after the controller did, seconds later: ask the leader's journal.
+	clustertest.Eventually(t, 60*time.Second, "the ISR to expand", func() (bool, string) {
+		return clustertest.Count(c.Brokers[leader].Events(), journal.ISRExpand) > 0, "no expansion in the leader's journal"
+	})
 	clustertest.AwaitISR(t, cl, topic, 3, 60*time.Second)
 	w.Stop()
 

@@ -39,7 +39,7 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "kz")
-	cmd := exec.Command("go", "build", "-o", path, ".")
+	cmd := exec.Command("go", append(append([]string{"build"}, raceFlag...), "-o", path, ".")...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)

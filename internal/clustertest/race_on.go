@@ -1,0 +1,6 @@
+//go:build race
+
+package clustertest
+
+// raceFlag builds the brokers with the race detector too when the test has it.
+var raceFlag = []string{"-race"}
