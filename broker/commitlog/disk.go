@@ -86,7 +86,13 @@ func (d *disk) sync(f *os.File, path string) error {
 	return f.Sync()
 }
 
+// truncate sets the file's size. A file that has it already is left alone: ext4
+// takes any truncation to zero for the rewriting of a file by a careless program, and
+// writes the new text to disk when the file is closed.
 func (d *disk) truncate(f *os.File, path string, size int64) error {
+	if st, err := f.Stat(); err != nil || st.Size() == size {
+		return err
+	}
 	if _, err := d.check(opTruncate, path, 0); err != nil {
 		return &os.PathError{Op: string(opTruncate), Path: path, Err: err}
 	}
