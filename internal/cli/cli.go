@@ -51,7 +51,9 @@ type env struct {
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the first signal asks; a second one ends the process at once
+	// The first signal asks. A second Ctrl-C ends the process at once; a second SIGTERM does
+	// not: timeout(1), for one, sends two, and a broker must still close its logs.
+	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })
 	code := run(ctx, &env{stdin: stdin, stdout: stdout, stderr: stderr, network: link.TCP{}}, args)
 	if code == exitFailed && ctx.Err() != nil {
 		return exitInterrupted
