@@ -29,12 +29,13 @@ const fetchSessionEviction = 2 * time.Minute
 // after the registration succeeded, and requests are served last. On an error everything
 // started is stopped again. When it returns nil the broker serves.
 func (b *Broker) Start(ctx context.Context) error {
+	begin := time.Now()
 	if err := b.start(ctx); err != nil {
 		b.stopRooms()
 		return err
 	}
 	b.started = true
-	b.log.Info().Int32("broker", b.ID()).Str("cluster", b.clusterID).Msg("started (KafkaServer)")
+	b.log.Info().Str("cluster", b.clusterID).Stringer("took", time.Since(begin).Round(time.Millisecond)).Msg("started")
 	if b.journal.On() {
 		b.journal.Emit(journal.Event{Kind: journal.BrokerStarted, Source: "broker"})
 	}

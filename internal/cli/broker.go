@@ -51,14 +51,12 @@ func runBroker(ctx context.Context, e *env, file string, overrides []string, jou
 		defer w.Close()
 	}
 	b := broker.New(cfg, broker.Options{Network: e.network, Journal: j, Log: log})
-	begin := time.Now()
 	if err := b.Start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return &exitError{code: exitInterrupted}
 		}
 		return exitf(exitFailed, "kz broker: cannot start: %v", err)
 	}
-	log.Info().Int32("broker", b.ID()).Interface("listeners", b.Endpoints()).Str("took", time.Since(begin).Round(time.Millisecond).String()).Msg("started")
 	select {
 	case <-ctx.Done():
 		log.Info().Msg("stopping")
