@@ -9,10 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"kz/internal/journal"
 	"kz/internal/kafkaerr"
 	"kz/internal/record"
 	"kz/internal/topic"
@@ -341,60 +338,6 @@ func TestLeaderRefusesWhatCannotFit(t *testing.T) {
 	}
 }
 
-// Ref: Kafka 2.8 LeaderEpochFileCache.endOffsetFor.
-func TestEndOffsetForEpoch(t *testing.T) {
-	entries := []EpochEntry{{2, 10}, {4, 20}, {7, 30}}
-	for _, tc := range []struct {
-		name    string
-		entries []EpochEntry
-		epoch   int32
-		largest int32
-		end     int64
-		ok      bool
-	}{
-		{"the latest ends at the log end", entries, 7, 7, 99, true},
-		{"above the latest is unknown", entries, 8, -1, -1, false},
-		{"a known one ends where the next begins", entries, 4, 4, 30, true},
-		{"between two: the lower one", entries, 5, 4, 30, true},
-		{"below all: itself, at the first start", entries, 1, 1, 10, true},
-		{"undefined", entries, -1, -1, -1, false},
-		{"an empty cache knows nothing", nil, 0, -1, -1, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			largest, end, ok := endOffsetFor(tc.entries, tc.epoch, 99)
-			if largest != tc.largest || end != tc.end || ok != tc.ok {
-				t.Errorf("got %d %d %v", largest, end, ok)
-			}
-		})
-	}
-}
-
-// Ref: Kafka 2.8 LeaderEpochFileCache.assign.
-func TestAssignEpoch(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		e    EpochEntry
-		want []EpochEntry
-	}{
-		{"a new epoch is added", EpochEntry{5, 30}, []EpochEntry{{2, 10}, {4, 20}, {5, 30}}},
-		{"the same at a later start changes nothing", EpochEntry{4, 25}, []EpochEntry{{2, 10}, {4, 20}}},
-		{"the same at an earlier start moves it", EpochEntry{4, 15}, []EpochEntry{{2, 10}, {4, 15}}},
-		{"one without records vanishes when the next starts there", EpochEntry{6, 20}, []EpochEntry{{2, 10}, {6, 20}}},
-		{"a lower epoch drops the higher ones", EpochEntry{3, 40}, []EpochEntry{{2, 10}, {3, 40}}},
-		{"negative is ignored", EpochEntry{-1, 40}, []EpochEntry{{2, 10}, {4, 20}}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			entries := []EpochEntry{{2, 10}, {4, 20}}
-			if assignNeeded(entries, tc.e.Epoch, tc.e.Start) {
-				entries = assignEpoch(entries, tc.e.Epoch, tc.e.Start)
-			}
-			if !slices.Equal(entries, tc.want) {
-				t.Errorf("got %v", entries)
-			}
-		})
-	}
-}
-
 // A lookup must survive an index that lies: the log itself is the truth.
 func TestWrongIndexEntryDoesNotMislead(t *testing.T) {
 	_, l := newTestLog(t, smallConfig())
@@ -422,106 +365,6 @@ func TestWrongIndexEntryDoesNotMislead(t *testing.T) {
 	if !seg.indexBad.Load() {
 		t.Error("the index is still trusted")
 	}
-}
-
-// flush.messages and flush.ms; the recovery point is what was fsynced.
-func TestFlushPolicy(t *testing.T) {
-	c := DefaultConfig()
-	c.FlushMessages = 5
-	_, l := newTestLog(t, c)
-	mustAppend(t, l, batch(0, 4, 1, 1), 0)
-	if l.FlushedOffset() != 0 {
-		t.Errorf("flushed to %d after 4 records", l.FlushedOffset())
-	}
-	mustAppend(t, l, batch(0, 1, 1, 1), 0)
-	if l.FlushedOffset() != 5 || l.RecoveryPoint() != 5 {
-		t.Errorf("flushed to %d after 5 records", l.FlushedOffset())
-	}
-	c.FlushMessages, c.FlushMs = math.MaxInt64, 1000
-	l.SetConfig(c)
-	mustAppend(t, l, batch(0, 1, 1, 1), 0)
-	l.maybeFlushByTime(l.lastFlushed.Load() + 999)
-	if l.FlushedOffset() != 5 {
-		t.Error("flushed before flush.ms")
-	}
-	l.maybeFlushByTime(l.lastFlushed.Load() + 1000)
-	if l.FlushedOffset() != 6 {
-		t.Error("not flushed after flush.ms")
-	}
-}
-
-// A truncation during an fsync must not leave a recovery point above what was synced.
-func TestTruncationDuringFlush(t *testing.T) {
-	m, l := newTestLog(t, DefaultConfig())
-	mustAppend(t, l, batch(0, 10, 1, 1), 0)
-	disarm := m.journal.Arm(journal.MomentLogFlush, func(string) {
-		if _, err := l.TruncateTo(0); err != nil {
-			t.Error(err)
-		}
-		mustAppend(t, l, batch(0, 10, 1, 1), 1)
-	})
-	if err := l.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	disarm()
-	if l.FlushedOffset() != 0 {
-		t.Errorf("recovery point %d, although the records after the cut were not synced", l.FlushedOffset())
-	}
-}
-
-// Rolled segments are fsynced by another goroutine, and deleted files vanish after
-// file.delete.delay.ms, on the clock.
-func TestBackgroundWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := smallConfig()
-		c.RetentionBytes, c.FileDeleteDelayMs = 0, 60_000
-		m, err := newManager(ManagerConfig{Dirs: []string{t.TempDir()}, Defaults: c, InitialTaskDelay: 30 * time.Second,
-			RetentionCheckInterval: 5 * time.Minute, RecoveryPointCheckpoint: time.Minute, HighWatermarkCheckpoint: 5 * time.Second},
-			nil, nil, nopLogger)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Start()
-		defer m.Stop()
-		l := create(t, m, orders, c)
-		fill(t, l, 3)
-		synctest.Wait()
-		if base := l.state.Load().active().base; l.FlushedOffset() != base {
-			t.Errorf("flushed to %d, rolled segments end at %d", l.FlushedOffset(), base)
-		}
-		l.SetHighWatermark(l.EndOffset())
-		time.Sleep(29 * time.Second)
-		m.dirs[0].checkpointing.Lock()
-		hw := m.dirs[0].written[&m.dirs[0].highWatermarks][orders]
-		m.dirs[0].checkpointing.Unlock()
-		if hw != l.HighWatermark() {
-			t.Errorf("high watermark %d checkpointed, is %d", hw, l.HighWatermark())
-		}
-		if l.Segments() != 3 {
-			t.Fatal("retention ran before its delay")
-		}
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		if l.Segments() != 1 || l.StartOffset() != l.EndOffset() {
-			t.Errorf("%d segments, start %d", l.Segments(), l.StartOffset())
-		}
-		count := func() (n int) {
-			for name := range dirContents(t, l.dir) {
-				if strings.HasSuffix(name, deletedSuffix) {
-					n++
-				}
-			}
-			return n
-		}
-		if count() != 9 {
-			t.Errorf("%d .deleted files, want 9", count())
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if count() != 0 {
-			t.Errorf("%d .deleted files after the delay", count())
-		}
-	})
 }
 
 // Old formats are walked and kept, but a time lookup in one says what is missing.
