@@ -41,7 +41,9 @@ func newRigOn(t *testing.T, s *zktest.Server) *rig {
 	t.Helper()
 	// Brokers stop in cleanups that run before this one: nothing may be left of them.
 	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("kz/internal/zktest.(*Server).run.func1")) })
+	t.Cleanup(func() {
+		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("kz/internal/zktest.(*Server).run.func1"))
+	})
 	r := &rig{t: t, server: s, addr: s.Addr + s.Chroot(), dir: t.TempDir(), faults: link.NewFaults(nil)}
 	r.faults.Name(s.Addr, "zookeeper")
 	servers, chroot, _ := zk.ParseConnect(r.addr)

@@ -117,7 +117,7 @@ func (c *Client) current() *session {
 }
 
 // SessionID is the current session's id, 0 before it is known.
-func (c *Client) SessionID() int64 { return c.current().conn.SessionID() }
+func (c *Client) SessionID() int64 { return c.current().id.Load() }
 
 // Connected says whether the current session has a connection now.
 func (c *Client) Connected() bool { return c.current().isConnected() }

@@ -99,13 +99,13 @@ func (c *Client) dispatch(e event) {
 			f(e.watch)
 		}
 	case sessionOpened:
-		c.log.Info().Str("session", hex(e.session.conn.SessionID())).Msg("zookeeper session opened")
+		c.log.Info().Str("session", hex(e.session.id.Load())).Msg("zookeeper session opened")
 		c.sessionEvent(journal.SessionOpened, e.session, "opened")
 	case connectionLost:
-		c.log.Warn().Str("session", hex(e.session.conn.SessionID())).Msg("connection to zookeeper lost")
+		c.log.Warn().Str("session", hex(e.session.id.Load())).Msg("connection to zookeeper lost")
 		c.sessionEvent(journal.SessionLost, e.session, "connection lost: what was in flight is unknown")
 	case sessionReconnected:
-		c.log.Info().Str("session", hex(e.session.conn.SessionID())).Msg("connected to zookeeper again, same session")
+		c.log.Info().Str("session", hex(e.session.id.Load())).Msg("connected to zookeeper again, same session")
 		c.sessionEvent(journal.SessionRegained, e.session, "connected again, same session")
 		c.rereadAll()
 	case rereadAll:
@@ -121,7 +121,7 @@ func (c *Client) rereadAll() {
 
 func (c *Client) sessionEvent(kind journal.Kind, s *session, what string) {
 	if c.journal.On() {
-		c.journal.Emit(journal.Event{Kind: kind, Source: "zk", Text: "session " + hex(s.conn.SessionID()) + " " + what})
+		c.journal.Emit(journal.Event{Kind: kind, Source: "zk", Text: "session " + hex(s.id.Load()) + " " + what})
 	}
 }
 

@@ -62,7 +62,7 @@ func (c *Client) runSessions() {
 		if s.overError() != SessionExpired {
 			return
 		}
-		c.log.Warn().Str("session", hex(s.conn.SessionID())).Msg("zookeeper session expired")
+		c.log.Warn().Str("session", hex(s.id.Load())).Msg("zookeeper session expired")
 		c.sessionEvent(journal.SessionExpired, s, "expired")
 		c.journal.At(journal.MomentSessionExpired, "")
 		for _, h := range c.currentHooks() {

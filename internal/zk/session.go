@@ -27,12 +27,13 @@ type session struct {
 
 	turn    chan struct{}        // holds one token: whose request leaves next
 	leaving atomic.Pointer[call] // the call that has the turn and is not written yet
+	id      atomic.Int64         // 0 until known; kept after the end, when go-zookeeper forgets it
 
 	over    chan struct{} // closed when the session is over
 	cancel  context.CancelFunc
 	dialCtx context.Context // ends with the session
 
-	mu        sync.Mutex // guards all below; taken inside go-zookeeper's callback, so nothing of go-zookeeper is called under it
+	mu        sync.Mutex // guards all below; taken inside go-zookeeper's callback, so nothing of go-zookeeper that locks is called under it
 	connected bool
 	everUp    bool
 	overErr   error         // SessionExpired or ErrClosed, once over
@@ -129,6 +130,7 @@ func (s *session) onState(state gozk.State) {
 			kind, s.everUp = sessionOpened, true
 		}
 		s.connected = true
+		s.id.Store(s.conn.SessionID())
 		s.events.put(event{kind: kind, session: s})
 	case gozk.StateDisconnected:
 		if !s.connected {
