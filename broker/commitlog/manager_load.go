@@ -51,16 +51,10 @@ func (m *Manager) Load(overrides func(topic string) (Config, bool)) error {
 
 // loadDir reads what the directory says of its logs and queues their loading.
 func (m *Manager) loadDir(dir *logDir, overrides func(string) (Config, bool), g *errgroup.Group, mended *atomic.Int64) error {
-	marker := filepath.Join(dir.path, cleanShutdownFile)
-	_, err := os.Stat(marker)
-	clean := err == nil
-	if clean {
-		// Gone before the first log is touched: a crash from now on is a crash.
-		if err := m.disk.remove(marker); err != nil {
-			return err
-		}
+	clean, err := m.wasClean(dir)
+	if err != nil {
+		return err
 	}
-	m.log.Info().Str("dir", dir.path).Bool("clean", clean).Msg("loading logs")
 	recovery, err := m.readCheckpoint(dir, &dir.recoveryPoints)
 	if err != nil {
 		return err
@@ -116,6 +110,19 @@ func (m *Manager) loadDir(dir *logDir, overrides func(string) (Config, bool), g 
 		})
 	}
 	return nil
+}
+
+// wasClean says whether the last run closed the directory in order, and removes the
+// mark of it before the first log is touched: a crash from now on is a crash.
+func (m *Manager) wasClean(dir *logDir) (bool, error) {
+	marker := filepath.Join(dir.path, cleanShutdownFile)
+	_, err := os.Stat(marker)
+	clean := err == nil
+	m.log.Info().Str("dir", dir.path).Bool("clean", clean).Msg("loading logs")
+	if clean {
+		return true, m.disk.remove(marker)
+	}
+	return false, nil
 }
 
 // add puts a loaded log into the table.

@@ -61,22 +61,28 @@ func (ld *loader) sweep() (bases []int64, err error) {
 	for base, suffixes := range plain {
 		if slices.Contains(suffixes, logSuffix) {
 			bases = append(bases, base)
-			continue
-		}
-		for _, suffix := range suffixes {
-			path := segmentFile(dir, base, suffix)
-			if suffix != indexSuffix && suffix != timeIndexSuffix && suffix != txnIndexSuffix {
-				continue
-			}
-			ld.mend("%s without a log removed", filepath.Base(path))
-			if err := ld.l.d.remove(path); err != nil {
-				return nil, err
-			}
+		} else if err := ld.removeOrphans(base, suffixes); err != nil {
+			return nil, err
 		}
 	}
 	slices.Sort(bases)
 	slices.Sort(ld.l.snapshots.offsets)
 	return bases, nil
+}
+
+// removeOrphans removes index files whose log is gone.
+func (ld *loader) removeOrphans(base int64, suffixes []string) error {
+	for _, suffix := range suffixes {
+		if suffix != indexSuffix && suffix != timeIndexSuffix && suffix != txnIndexSuffix {
+			continue
+		}
+		path := segmentFile(ld.l.dir, base, suffix)
+		ld.mend("%s without a log removed", filepath.Base(path))
+		if err := ld.l.d.remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finishSwaps completes a compaction that was stopped between .swap and done: the
