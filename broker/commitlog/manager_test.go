@@ -246,7 +246,11 @@ func TestMetaProperties(t *testing.T) {
 	if _, err := m.MetaProperties(); err == nil || !strings.Contains(err.Error(), "differ") {
 		t.Errorf("two brokers' directories: %v", err)
 	}
-	for _, bad := range []string{"", "broker.id=1\n", "version=1\n", "version=0\nbroker.id=-5\n", "version=0\nnonsense\n"} {
+	// Ref: Kafka 2.8 RawMetaProperties.version
+	if p, err := parseMetaProperties([]byte("broker.id=1\n")); err != nil || p != (MetaProperties{BrokerID: 1}) {
+		t.Errorf("a missing version is 0: %+v %v", p, err)
+	}
+	for _, bad := range []string{"version=1\n", "version=0\nbroker.id=-5\n", "version=0\nnonsense\n"} {
 		if _, err := parseMetaProperties([]byte(bad)); err == nil {
 			t.Errorf("%q accepted", bad)
 		}

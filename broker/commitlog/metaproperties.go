@@ -40,9 +40,10 @@ func (p MetaProperties) text(now time.Time) []byte {
 	return b.Bytes()
 }
 
-// parseMetaProperties reads the file's text. Unknown keys are ignored.
+// parseMetaProperties reads the file's text. Unknown keys are ignored; a missing version
+// is 0. Mirrors RawMetaProperties.
 func parseMetaProperties(text []byte) (MetaProperties, error) {
-	p := MetaProperties{Version: -1, BrokerID: -1}
+	p := MetaProperties{BrokerID: -1}
 	sc := bufio.NewScanner(bytes.NewReader(text))
 	for sc.Scan() {
 		line := strings.TrimSpace(sc.Text())
@@ -60,7 +61,6 @@ func parseMetaProperties(text []byte) (MetaProperties, error) {
 			if err != nil || v != 0 {
 				return p, fmt.Errorf("version=%.20q, only 0 is known", value)
 			}
-			p.Version = v
 		case "broker.id":
 			v, err := strconv.ParseInt(value, 10, 32)
 			if err != nil || v < 0 {
@@ -71,13 +71,7 @@ func parseMetaProperties(text []byte) (MetaProperties, error) {
 			p.ClusterID = value
 		}
 	}
-	if err := sc.Err(); err != nil {
-		return p, err
-	}
-	if p.Version < 0 {
-		return p, errors.New("no version")
-	}
-	return p, nil
+	return p, sc.Err()
 }
 
 // MetaProperties reads meta.properties of every live directory. Contents that differ
