@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -74,7 +73,6 @@ func (m *Manager) loadDir(dir *logDir, overrides func(string) (Config, bool), g 
 	if err != nil {
 		return err
 	}
-	var failOnce sync.Once
 	for _, e := range entries {
 		name, path := e.Name(), filepath.Join(dir.path, e.Name())
 		if !e.IsDir() {
@@ -100,7 +98,7 @@ func (m *Manager) loadDir(dir *logDir, overrides func(string) (Config, bool), g 
 		g.Go(func() error {
 			l, err := openLog(m.disk, dir.path, path, p, cfg, lp, m, m.journal, m.log)
 			if err != nil {
-				failOnce.Do(func() { m.FailDir(dir.path, err) })
+				m.FailDir(dir.path, err) // the first counts
 				return nil
 			}
 			if l.mended {
