@@ -144,6 +144,7 @@ func classic(e *env, name, usage string, run func(context.Context, *env, []strin
 	return &ucli.Command{
 		Name:            name,
 		Usage:           usage,
+		UsageText:       "kz " + name + " [options]\n\n'kz " + name + " --help' lists the options, which are Kafka's.",
 		SkipFlagParsing: true,
 		HideHelp:        true,
 		Action:          func(c *ucli.Context) error { return run(c.Context, e, c.Args().Slice()) },
