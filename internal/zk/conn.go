@@ -9,10 +9,11 @@ import (
 )
 
 // watchedConn is the socket under go-zookeeper, watched at the level of frames. It is
-// how this package learns three things that go-zookeeper does not say:
+// how this package learns four things that go-zookeeper does not say:
 //
 //   - when a request has left, so that the next one may be queued (see call);
 //   - the transaction number (zxid) in the header of each answer;
+//   - the session timeout that the server granted;
 //   - that a server accepted the connection but never answers the handshake, for which
 //     go-zookeeper would wait ten times too long.
 //
@@ -125,8 +126,11 @@ func (w *watchedConn) look(b []byte) (used int, err error) {
 	if w.have < len(w.head) {
 		before := w.have
 		w.have += copy(w.head[w.have:], b[:used])
-		if w.shook && before < len(w.head) && w.have == len(w.head) {
+		switch whole := before < len(w.head) && w.have == len(w.head); {
+		case whole && w.shook:
 			w.answered(int32(binary.BigEndian.Uint32(w.head[4:])), int64(binary.BigEndian.Uint64(w.head[8:])))
+		case whole && w.s != nil: // handshake: protocol 4, timeout 4, session 8, …
+			w.s.timeoutMs.Store(int32(binary.BigEndian.Uint32(w.head[8:])))
 		}
 	}
 	w.bodyLeft -= used

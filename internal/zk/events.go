@@ -3,6 +3,7 @@ package zk
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"kz/internal/journal"
 )
@@ -99,7 +100,7 @@ func (c *Client) dispatch(e event) {
 			f(e.watch)
 		}
 	case sessionOpened:
-		c.log.Info().Str("session", hex(e.session.id.Load())).Msg("zookeeper session opened")
+		c.logOpened(e.session)
 		c.sessionEvent(journal.SessionOpened, e.session, "opened")
 	case connectionLost:
 		c.log.Warn().Str("session", hex(e.session.id.Load())).Msg("connection to zookeeper lost")
@@ -111,6 +112,17 @@ func (c *Client) dispatch(e event) {
 	case rereadAll:
 		c.rereadAll()
 	}
+}
+
+// logOpened says so when the server granted another timeout than was asked for: it keeps
+// to 2 to 20 of its ticks.
+func (c *Client) logOpened(s *session) {
+	granted := time.Duration(s.timeoutMs.Load()) * time.Millisecond
+	ev := c.log.Info()
+	if granted != c.cfg.SessionTimeout {
+		ev = c.log.Warn().Stringer("asked", c.cfg.SessionTimeout)
+	}
+	ev.Str("session", hex(s.id.Load())).Stringer("timeout", granted).Msg("zookeeper session opened")
 }
 
 func (c *Client) rereadAll() {

@@ -29,6 +29,8 @@ type session struct {
 	leaving atomic.Pointer[call] // the call that has the turn and is not written yet
 	id      atomic.Int64         // 0 until known; kept after the end, when go-zookeeper forgets it
 
+	timeoutMs atomic.Int32 // the session timeout that the server granted
+
 	over    chan struct{} // closed when the session is over
 	cancel  context.CancelFunc
 	dialCtx context.Context // ends with the session

@@ -257,3 +257,15 @@ func TestAbandonedSessionLivesOnUntilItTimesOut(t *testing.T) {
 	}
 	receive(t, gone)
 }
+
+// The server keeps session timeouts between 2 and 20 of its ticks (500 ms here); the log
+// says what was granted.
+func TestGrantedSessionTimeoutIsKnown(t *testing.T) {
+	s := zktest.Shared(t)
+	for _, row := range []struct{ asked, granted time.Duration }{{100 * time.Millisecond, time.Second}, {3 * time.Second, 3 * time.Second}} {
+		c := connectWith(t, Config{Servers: []string{s.Addr}, SessionTimeout: row.asked, ConnectionTimeout: 20 * time.Second})
+		if got := time.Duration(c.current().timeoutMs.Load()) * time.Millisecond; got != row.granted {
+			t.Errorf("asked for %v, granted %v, want %v", row.asked, got, row.granted)
+		}
+	}
+}
