@@ -118,7 +118,7 @@ func (p *Producer) Send(ctx context.Context, r Record, callback Callback) error 
 		return nil
 	}
 	if r.Partition == AnyPartition && r.Key == nil { // a new batch is due: let another partition have it
-		q = p.moveSticky(t, view, q)
+		q = t.stick(view, q.id)
 		if ok, full := q.tryAppend(&r, a); ok {
 			if full {
 				p.wake(q)
@@ -184,17 +184,23 @@ func (p *Producer) choose(t *topicState, v *topicView, r *Record) (*queue, error
 		n = forKey(r.Key, len(v.queues))
 	default:
 		if n = t.sticky.Load(); n < 0 || int(n) >= len(v.queues) {
-			t.sticky.CompareAndSwap(n, nextSticky(-1, v.available, len(v.queues), rand.IntN))
-			n = t.sticky.Load()
+			return t.stick(v, n), nil
 		}
 	}
 	return v.queues[n], nil
 }
 
-// moveSticky leaves partition q, unless somebody has left it already.
-func (p *Producer) moveSticky(t *topicState, v *topicView, q *queue) *queue {
-	t.sticky.CompareAndSwap(q.id, nextSticky(q.id, v.available, len(v.queues), rand.IntN))
-	return v.queues[t.sticky.Load()]
+// stick replaces the sticky partition previous by another and gives the one that now
+// holds: somebody else's choice, if that came first. Their view of the topic may be
+// newer than ours; a partition that we do not know yet is not taken.
+func (t *topicState) stick(v *topicView, previous int32) *queue {
+	mine := nextSticky(previous, v.available, len(v.queues), rand.IntN)
+	if !t.sticky.CompareAndSwap(previous, mine) {
+		if theirs := t.sticky.Load(); theirs >= 0 && int(theirs) < len(v.queues) {
+			return v.queues[theirs]
+		}
+	}
+	return v.queues[mine]
 }
 
 // Flush sends everything now and waits until all that was sent before is answered.

@@ -324,3 +324,17 @@ func TestMissingAnswerIsALostRequest(t *testing.T) {
 		}
 	})
 }
+
+// A goroutine with an older view of the topic must not trip over a partition that
+// another one, which knows more partitions, has chosen.
+func TestStickyPartitionOfANewerView(t *testing.T) {
+	ts := newTopicState("t", record.None)
+	older := &topicView{queues: []*queue{newQueue(ts, 0)}, available: []int32{0}}
+	ts.sticky.Store(5)
+	if q := ts.stick(older, 3); q.id != 0 {
+		t.Errorf("partition %d", q.id)
+	}
+	if q := ts.stick(older, 5); q.id != 0 || ts.sticky.Load() != 0 {
+		t.Errorf("partition %d, sticky %d", q.id, ts.sticky.Load())
+	}
+}
