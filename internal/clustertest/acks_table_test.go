@@ -11,6 +11,7 @@ import (
 	"kz/internal/clustertest"
 	"kz/internal/kafkaerr"
 	"kz/internal/link"
+	"kz/internal/zk"
 	"kz/internal/zktest"
 )
 
@@ -53,18 +54,19 @@ func TestAcksTable(t *testing.T) {
 			if fate == inSync {
 				lag = "60000"
 			}
-			zk := zktest.Start(t)
-			c := clustertest.StartInProcess(t, zk.Addr, 3, quick("replica.lag.time.max.ms", lag, "replica.socket.timeout.ms", "60000"))
+			server := zktest.Start(t)
+			c := clustertest.StartInProcess(t, server.Addr, 3, quick("replica.lag.time.max.ms", lag, "replica.socket.timeout.ms", "60000"))
+			znodes := clustertest.Znodes(t, server.Addr)
 			for i, cell := range cells {
 				if cell.fate == fate {
-					runCell(t, c, fmt.Sprintf("cell-%d", i), cell)
+					runCell(t, c, znodes, fmt.Sprintf("cell-%d", i), cell)
 				}
 			}
 		})
 	}
 }
 
-func runCell(t *testing.T, c *clustertest.InProcess, topic string, x cell) {
+func runCell(t *testing.T, c *clustertest.InProcess, znodes *zk.Client, topic string, x cell) {
 	t.Helper()
 	cl := c.Client(kgo.MetadataMaxAge(time.Second))
 	must(t, clustertest.CreateAssigned(cl, topic, [][]int32{{1, 2, 3}}, "min.insync.replicas", x.min,
@@ -85,7 +87,7 @@ func runCell(t *testing.T, c *clustertest.InProcess, topic string, x cell) {
 	if x.fate != inSync { // a follower that has all there is never lags: give it something to miss
 		_, _, err := clustertest.Produce(c.Brokers[1].Addr, topic, 0, 1, time.Second, names("missed", 1))
 		must(t, err)
-		clustertest.AwaitISR(t, cl, topic, 1, 60*time.Second)
+		clustertest.AwaitISRStored(t, znodes, topic, 1, 1, 60*time.Second)
 	}
 	sent := names("then", 20)
 	acked, codes, err := clustertest.Produce(c.Brokers[1].Addr, topic, 0, x.acks, 200*time.Millisecond, sent)
@@ -104,7 +106,7 @@ func runCell(t *testing.T, c *clustertest.InProcess, topic string, x cell) {
 	}
 	c.Faults.HealAll()
 	c.Brokers[1].Start()
-	clustertest.AwaitISR(t, cl, topic, 3, 60*time.Second)
+	clustertest.AwaitISRStored(t, znodes, topic, 1, 3, 60*time.Second)
 
 	stored := clustertest.ReadAll(t, c.Seeds(), topic, 0)
 	lost := 0

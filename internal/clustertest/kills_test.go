@@ -17,7 +17,7 @@ import (
 func TestKillsLoseNothingAcknowledged(t *testing.T) {
 	zk := zktest.Start(t)
 	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
-	cl := c.Client()
+	cl, znodes := c.Client(), clustertest.Znodes(t, zk.Addr)
 	const topic, partitions = "orders", 4
 	clustertest.CreateTopic(t, cl, topic, partitions, 3, "min.insync.replicas", "2")
 	w := clustertest.StartWorkload(t, c.Seeds(), topic, partitions, 50, 100, kgo.AllISRAcks())
@@ -30,11 +30,9 @@ func TestKillsLoseNothingAcknowledged(t *testing.T) {
 		victim.Kill()
 		w.AwaitEveryPartition(t, 90*time.Second)
 		victim.StartServing()
-		clustertest.AwaitISR(t, cl, topic, 3, 90*time.Second)
+		clustertest.AwaitISRStored(t, znodes, topic, partitions, 3, 90*time.Second)
 	}
 	w.Stop()
-
-	clustertest.AwaitISR(t, cl, topic, 3, 60*time.Second)
 	c.ReplicasEqual(cl, topic, 60*time.Second)
 	w.Check(t, c.Seeds()).MustBeWhole(t)
 	mustReignAlone(t, c, zk)

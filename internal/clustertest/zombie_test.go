@@ -44,7 +44,7 @@ func TestZombieLeaderIsFenced(t *testing.T) {
 	accepted := stale()
 	t.Logf("the thawed leader accepted %d of 5 records with acks=1", accepted)
 
-	clustertest.AwaitISR(t, cl, topic, 3, 60*time.Second)
+	clustertest.AwaitISRStored(t, clustertest.Znodes(t, zk.Addr), topic, 1, 3, 60*time.Second)
 	w.AwaitAcks(t, 100, 60*time.Second)
 	w.Stop()
 	c.ReplicasEqual(cl, topic, 60*time.Second)
@@ -114,6 +114,6 @@ func TestZombieControllerWritesNothing(t *testing.T) {
 		return len(parts) == partitions, fmt.Sprintf("%d partitions", len(parts))
 	})
 	old.Resume()
-	clustertest.AwaitISR(t, survivor, topic, 3, 90*time.Second)
+	clustertest.AwaitISRStored(t, clustertest.Znodes(t, zk.Addr), topic, partitions, 3, 90*time.Second)
 	mustReignAlone(t, c, zk)
 }

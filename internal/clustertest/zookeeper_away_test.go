@@ -47,7 +47,7 @@ func TestZookeeperAwayForHalfAMinute(t *testing.T) {
 	zk.StartAgain(t)
 	c.AwaitBrokers(60*time.Second, 1, 2, 3)
 	clustertest.CreateTopic(t, cl, "after", 3, 3) // the controller works again
-	clustertest.AwaitISR(t, cl, topic, 3, 60*time.Second)
+	clustertest.AwaitISRStored(t, clustertest.Znodes(t, zk.Addr), topic, partitions, 3, 60*time.Second)
 	w.AwaitEveryPartition(t, 60*time.Second)
 	w.Stop()
 	w.Check(t, c.Seeds()).MustBeWhole(t)
