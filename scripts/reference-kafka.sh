@@ -5,6 +5,8 @@
 #   reference-kafka.sh fetch                              download it (needs mvn), once
 #   reference-kafka.sh zookeeper DIR PORT                 start its ZooKeeper 3.5.9, wait until it listens
 #   reference-kafka.sh broker DIR ID PORT ZK [k=v ...]    start a broker at protocol 2.6, wait until it listens
+#   reference-kafka.sh serve FILE                         be a broker with this server.properties: log to stderr,
+#                                                         no child (signals reach java), until it ends
 #   reference-kafka.sh stop DIR NAME [SIGNAL]             NAME: zookeeper or broker-ID; waits for the end
 #   reference-kafka.sh kafka-topics|kafka-dump-log|...    run one of Kafka's tools
 #   reference-kafka.sh run CLASS [ARG ...]                run any class
@@ -101,6 +103,12 @@ start_broker() { # DIR ID PORT ZK [k=v ...]
   launch "$dir" "broker-$id" "$port" "${flags[@]}" kafka.Kafka "$dir/broker-$id.properties"
 }
 
+serve() { # FILE
+  local flags
+  read -ra flags <<<"${KAFKA_JVM:-${small[*]} -Xmx512m}"
+  java_in INFO "${flags[@]}" kafka.Kafka "$1"
+}
+
 stop() { # DIR NAME [SIGNAL]
   local file=$1/$2.pid pid deadline=$((SECONDS + 60))
   [[ -e $file ]] || die "$file is missing"
@@ -119,6 +127,7 @@ case $command in
 fetch) fetch ;;
 zookeeper) fetch && start_zookeeper "$@" ;;
 broker) fetch && start_broker "$@" ;;
+serve) fetch && serve "$@" ;;
 stop) stop "$@" ;;
 run) tool "$@" ;;
 kafka-topics) tool kafka.admin.TopicCommand "$@" ;;
@@ -141,7 +150,7 @@ kafka-verifiable-producer) tool org.apache.kafka.tools.VerifiableProducer "$@" ;
 kafka-verifiable-consumer) tool org.apache.kafka.tools.VerifiableConsumer "$@" ;;
 zookeeper-shell) tool org.apache.zookeeper.ZooKeeperMain -server "$@" ;;
 *)
-  sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '2,20s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   exit 2
   ;;
 esac

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sort"
 	"strconv"
 	"strings"
@@ -64,7 +65,7 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// Processes is a cluster of `kz broker` processes on loopback.
+// Processes is a cluster of broker processes on loopback: `kz broker`, or Apache Kafka beside it.
 type Processes struct {
 	Zookeeper string // zookeeper.connect
 	Dir       string // everything the brokers write
@@ -76,10 +77,11 @@ type Processes struct {
 // A Node is one broker process, over all its restarts.
 type Node struct {
 	ID        int32
+	Kind      Kind   // of the next start
 	Addr      string // 127.0.0.1:port, the same over restarts
 	LogDir    string
-	Journal   string // JSON lines, appended over restarts
-	Log       string // stderr, appended over restarts
+	Journal   string // kz: JSON lines, appended over restarts
+	Log       string // stdout and stderr, appended over restarts
 	overrides map[string]string
 	cluster   *Processes
 	cmd       *exec.Cmd
@@ -90,8 +92,7 @@ type Node struct {
 // They end with the test.
 func StartProcesses(t testing.TB, zookeeper string, n int, overrides map[string]string) *Processes {
 	t.Helper()
-	c := &Processes{Zookeeper: zookeeper, Dir: t.TempDir(), t: t, binary: Binary(t), Nodes: map[int32]*Node{}}
-	t.Cleanup(c.killAll)
+	c := NewProcesses(t, zookeeper)
 	for id := int32(1); id <= int32(n); id++ {
 		c.Add(id, overrides)
 	}
@@ -102,12 +103,20 @@ func StartProcesses(t testing.TB, zookeeper string, n int, overrides map[string]
 	return c
 }
 
-// Add makes a node without starting it.
+// NewProcesses is a cluster without nodes yet; those that are added end with the test.
+func NewProcesses(t testing.TB, zookeeper string) *Processes {
+	t.Helper()
+	c := &Processes{Zookeeper: zookeeper, Dir: t.TempDir(), t: t, binary: Binary(t), Nodes: map[int32]*Node{}}
+	t.Cleanup(c.killAll)
+	return c
+}
+
+// Add makes a node, which runs kz, without starting it.
 func (c *Processes) Add(id int32, overrides map[string]string) *Node {
 	c.t.Helper()
 	name := "broker-" + strconv.Itoa(int(id))
 	n := &Node{
-		ID: id, Addr: freeAddr(c.t), cluster: c,
+		ID: id, Kind: KZ, Addr: freeAddr(c.t), cluster: c,
 		LogDir:    filepath.Join(c.Dir, name),
 		Journal:   filepath.Join(c.Dir, name+".journal"),
 		Log:       filepath.Join(c.Dir, name+".log"),
@@ -171,16 +180,23 @@ func (n *Node) Start() {
 	if err := os.WriteFile(config, []byte(n.properties()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(n.cluster.binary, "broker", "--config", config, "--journal", n.Journal)
+	cmd := n.command(config)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd.SysProcAttr = diesWithParent()
 	n.cmd, n.ended = cmd, make(chan struct{})
+	started := make(chan error)
 	go func(ended chan struct{}) {
-		_ = cmd.Wait()
+		runtime.LockOSThread() // "parent" means the thread that forked: it must live as long as the child
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
 		close(ended)
 	}(n.ended)
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
 }
 
 // StartServing starts the process and waits until it serves. After a kill the old session may still
@@ -188,6 +204,9 @@ func (n *Node) Start() {
 func (n *Node) StartServing() {
 	t := n.cluster.t
 	t.Helper()
+	if n.Kind == Kafka { // a start costs seconds: none in vain
+		Eventually(t, 60*time.Second, fmt.Sprintf("the session of broker %d to end", n.ID), n.Unregistered)
+	}
 	n.Start()
 	Eventually(t, 60*time.Second, fmt.Sprintf("broker %d to serve", n.ID), func() (bool, string) {
 		if !n.Running() {
@@ -211,10 +230,11 @@ func (n *Node) StartServing() {
 
 func (n *Node) properties() string {
 	props := map[string]string{
-		"broker.id":         strconv.Itoa(int(n.ID)),
-		"listeners":         "PLAINTEXT://" + n.Addr,
-		"log.dirs":          n.LogDir,
-		"zookeeper.connect": n.cluster.Zookeeper,
+		"broker.id":                     strconv.Itoa(int(n.ID)),
+		"listeners":                     "PLAINTEXT://" + n.Addr,
+		"log.dirs":                      n.LogDir,
+		"zookeeper.connect":             n.cluster.Zookeeper,
+		"inter.broker.protocol.version": "2.6",
 	}
 	for k, v := range n.overrides {
 		props[k] = v
