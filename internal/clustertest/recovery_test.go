@@ -137,6 +137,9 @@ func TestKillsDuringRoll(t *testing.T) {
 // 2,000 partitions on three brokers: one is killed, and each partition has a leader again soon after
 // the session's end. How soon is printed, and so is each broker's memory.
 func TestTwoThousandPartitions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of partitions: left out of short runs")
+	}
 	zk := zktest.Start(t)
 	c := clustertest.StartProcesses(t, zk.Addr, 3, quick("zookeeper.session.timeout.ms", "6000", "replica.lag.time.max.ms", "30000"))
 	cl := c.Client()
