@@ -24,12 +24,14 @@ import (
 type Txn struct {
 	Zxid    int64
 	Session int64
+	Cxid    int32  // the session's own number of the request
 	Type    string // "create", "delete", "set", "check", "open-session", "close-session", "error"
 	Path    string
 	Data    []byte
 	Version int32 // set: the version after the write; check: the version demanded
 	Ephem   bool
-	Err     int32 // of type "error"
+	Err     int32 // of type "error"; a failed multi has one per operation, 0 before the bad one
+	Timeout int32 // open-session: ms
 }
 
 // ReadTxnLog reads every transaction log below a ZooKeeper data directory.
@@ -141,9 +143,7 @@ const (
 
 func parseTxn(b []byte) ([]Txn, error) {
 	j := &jute{b: b}
-	head := Txn{Session: j.long()}
-	j.int() // cxid
-	head.Zxid = j.long()
+	head := Txn{Session: j.long(), Cxid: j.int(), Zxid: j.long()}
 	j.long() // time
 	kind := j.int()
 	if kind != opMulti {
@@ -179,7 +179,7 @@ func parseOp(t Txn, kind int32, j *jute) (Txn, error) {
 	case opCheck:
 		t.Type, t.Path, t.Version = "check", string(j.bytes()), j.int()
 	case opCreateSession:
-		t.Type = "open-session"
+		t.Type, t.Timeout = "open-session", j.int()
 	case opCloseSession:
 		t.Type = "close-session"
 	case opError:

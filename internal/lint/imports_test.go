@@ -52,16 +52,20 @@ var sees = map[string][]string{
 
 	// What only tests and measurements use.
 	"internal/zktest":      nil,
+	"internal/zkrelay":     nil,
 	"internal/bench":       nil,
 	"internal/clustertest": plus(words, "internal/link", "internal/record", "internal/wire", "internal/zk", "zkpaths", "broker", "broker/config", "broker/commitlog", "internal/zktest"),
 	"internal/fakebroker":  plus(words, "internal/link", "internal/wire"),
 	"internal/lint":        nil,
+
+	// Packages of tests: kz against what real Kafka was seen to do.
+	"internal/goldentest/znodes": nil,
 }
 
 func plus(rooms []string, more ...string) []string { return append(slices.Clone(rooms), more...) }
 
 // testsAlsoSee is what any test may import beyond its room's own list.
-var testsAlsoSee = []string{"internal/zktest", "internal/clustertest", "internal/fakebroker", "internal/link", "internal/wire", "internal/record",
+var testsAlsoSee = []string{"internal/zktest", "internal/zkrelay", "internal/clustertest", "internal/fakebroker", "internal/link", "internal/wire", "internal/record",
 	"internal/journal", "internal/kafkaerr", "internal/topic", "internal/zk", "zkpaths"}
 
 // doors is where each foreign module may be used: its types stop there.
