@@ -21,6 +21,7 @@ type Kind string
 const (
 	SessionOpened   Kind = "zk.session-opened"
 	SessionExpired  Kind = "zk.session-expired"
+	SessionClosed   Kind = "zk.session-closed"  // by its client
 	SessionLost     Kind = "zk.connection-lost" // outcome of what was in flight: unknown
 	SessionRegained Kind = "zk.reconnected"     // the same session goes on
 	ZnodeWrite      Kind = "zk.write"           // Path, VersionBefore, VersionAfter, Zxid, Result
@@ -62,10 +63,11 @@ type Event struct {
 	Partition int32  `json:"partition"` // meaningless without Topic
 
 	Path          string `json:"path,omitempty"`
-	VersionBefore int32  `json:"versionBefore,omitempty"` // the version the write demanded
+	VersionBefore int32  `json:"versionBefore,omitempty"` // the version the write demanded; in the embedded ZooKeeper, the one it found
 	VersionAfter  int32  `json:"versionAfter,omitempty"`
 	Zxid          int64  `json:"zxid,omitempty"`
-	Result        string `json:"result,omitempty"` // "ok", "BADVERSION" …
+	Session       string `json:"session,omitempty"` // as ZooKeeper prints it: 0x…
+	Result        string `json:"result,omitempty"`  // "ok", "BADVERSION" …
 
 	ControllerEpoch int32   `json:"controllerEpoch,omitempty"`
 	LeaderEpoch     int32   `json:"leaderEpoch"` // meaningless without Topic

@@ -25,6 +25,8 @@ var sees = map[string][]string{
 	"internal/record":   words,
 	"internal/wire":     {"internal/kafkaerr", "internal/link"},
 	"internal/zk":       {"internal/journal", "internal/link"},
+	// The embedded ZooKeeper knows nobody, and only those who start one know it.
+	"internal/zkserver": {"internal/journal", "internal/link"},
 
 	"broker/purgatory": {"internal/journal"},
 	"broker/metadata":  {"internal/topic"},
@@ -47,7 +49,7 @@ var sees = map[string][]string{
 	"client/producer": plus(words, "client", "internal/record", "internal/wire"),
 	"client/consumer": plus(words, "client", "internal/record", "internal/wire"),
 
-	"internal/cli": plus(words, "internal/link", "internal/record", "internal/zk", "zkpaths", "broker", "broker/admin", "broker/config",
+	"internal/cli": plus(words, "internal/link", "internal/record", "internal/zk", "zkpaths", "internal/zkserver", "broker", "broker/admin", "broker/config",
 		"client", "client/admin", "client/producer", "client/consumer"),
 
 	// What only tests and measurements use.
@@ -75,7 +77,7 @@ var doors = map[string][]string{
 	"github.com/klauspost/compress":     {"internal/record"},
 	"github.com/pierrec/lz4/v4":         {"internal/record"},
 	"github.com/urfave/cli/v2":          {"internal/cli"},
-	"github.com/rs/zerolog":             {"broker/...", "controller", "internal/zk", "internal/cli", "internal/clustertest"},
+	"github.com/rs/zerolog":             {"broker/...", "controller", "internal/zk", "internal/zkserver", "internal/cli", "internal/clustertest"},
 	"golang.org/x/sync":                 {"..."},
 	"golang.org/x/sys":                  {"..."},
 	// Other people's clients: oracles and sources of load, never part of kz.
