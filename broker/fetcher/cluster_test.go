@@ -100,7 +100,9 @@ func (c *cluster) start(id int32) {
 	})
 	b.replicas.SetFetchers(b.fetchers)
 	b.replicas.Start()
+	c.mu.Lock()
 	b.up = true
+	c.mu.Unlock()
 }
 
 // kill ends a broker as kill -9 does: nothing is checkpointed.

@@ -76,7 +76,9 @@ func (h *history) run() {
 		time.Sleep(time.Duration(h.rng.IntN(3000)) * time.Millisecond) // virtual
 		h.collect()
 	}
+	c.mu.Lock()
 	clear(c.cut)
+	c.mu.Unlock()
 	for id := range c.brokers {
 		h.revive(id)
 	}
