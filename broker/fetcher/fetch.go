@@ -28,9 +28,18 @@ type fetchAnswer struct {
 	code      kafkaerr.Code
 	sessionID int32
 	parts     []fetched
+	memory    interface{ Release() } // what the records lie in; nil: the garbage collector's
 }
 
-// fetched is the answer for one partition. records alias the response's buffer.
+// release gives the records' memory back, so that the next answer is read into it. They
+// must not be touched afterwards.
+func (a *fetchAnswer) release() {
+	if a.memory != nil {
+		a.memory.Release()
+	}
+}
+
+// fetched is the answer for one partition. records are valid until the answer's release.
 type fetched struct {
 	id            topic.Partition
 	code          kafkaerr.Code
@@ -57,6 +66,7 @@ func (t *thread) maybeFetch() bool {
 		}
 		return true
 	}
+	defer answer.release()
 	if err := t.sent.answered(req, answer); err != nil {
 		t.log.Info().Err(err).Msg("fetch answer not usable")
 		if req.full() || !sessionError(answer.code) {

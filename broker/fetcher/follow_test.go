@@ -177,6 +177,7 @@ func TestFastFailoversTruncateStepByStep(t *testing.T) {
 				questions = append(questions, s)
 			}
 		}
+		questions = slices.Compact(questions) // broker 1 may ask before broker 2 has heard of epoch 5
 		if !slices.Equal(questions, []string{"1>2 epoch 3", "1>2 epoch 1"}) {
 			t.Errorf("%v", questions)
 		}

@@ -32,20 +32,25 @@ type remoteLeader struct {
 
 // do sends one request and waits, at most the socket timeout, for its answer.
 func (l *remoteLeader) do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	resp, _, err := l.exchange(ctx, req)
+	return resp, err
+}
+
+func (l *remoteLeader) exchange(ctx context.Context, req kmsg.Request) (kmsg.Response, *wire.Call, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.SocketTimeout)
 	defer cancel()
 	if l.conn == nil {
 		conn, err := wire.Dial(ctx, l.network, l.addr, l.clientID)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		l.conn = conn
 	}
-	resp, err := l.conn.Do(ctx, req)
+	resp, call, err := l.conn.Exchange(ctx, req)
 	if err != nil {
 		l.close()
 	}
-	return resp, err
+	return resp, call, err
 }
 
 func (l *remoteLeader) close() {
@@ -64,11 +69,13 @@ func (l *remoteLeader) epochEnds(ctx context.Context, questions []epochQuestion)
 }
 
 func (l *remoteLeader) fetch(ctx context.Context, req fetchRequest) (*fetchAnswer, error) {
-	resp, err := l.do(ctx, fetchMessage(l.cfg, req))
+	resp, call, err := l.exchange(ctx, fetchMessage(l.cfg, req))
 	if err != nil {
 		return nil, err
 	}
-	return fetchAnswerOf(resp.(*kmsg.FetchResponse)), nil
+	a := fetchAnswerOf(resp.(*kmsg.FetchResponse))
+	a.memory = call
+	return a, nil
 }
 
 func (l *remoteLeader) listOffset(ctx context.Context, id topic.Partition, leaderEpoch int32, timestamp int64) (int64, kafkaerr.Code, error) {

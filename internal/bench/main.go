@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -24,12 +25,13 @@ type options struct {
 	seconds    int
 	partitions int
 	many       int
+	only       *regexp.Regexp
 	dir        string
 }
 
 func main() {
 	var o options
-	var systems string
+	var systems, only string
 	flag.StringVar(&o.kz, "kz", "", "path of the kz binary")
 	flag.StringVar(&o.kafka, "kafka", "scripts/reference-kafka.sh", "script that runs Apache Kafka")
 	flag.StringVar(&systems, "systems", "kz,kafka", "which to measure, in this order")
@@ -38,8 +40,14 @@ func main() {
 	flag.IntVar(&o.seconds, "seconds", 10, "length of the latency run")
 	flag.IntVar(&o.partitions, "partitions", 6, "partitions of the loaded topics (replication factor 3)")
 	flag.IntVar(&o.many, "many", 2000, "partitions of the failover run; 0 leaves it out")
+	flag.StringVar(&only, "only", "", "measure only the loads whose label matches, as in 'acks=all, 1000 B' or '^latency'")
 	flag.Parse()
 	o.systems = strings.Split(systems, ",")
+	var err error
+	if o.only, err = regexp.Compile(only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench: -only:", err)
+		os.Exit(2)
+	}
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -81,12 +89,17 @@ func measure(o options, name string, r *report) error {
 	}
 	r.put("resident, idle, mean of three", name, idle, "MB", lower)
 	for _, l := range loads(o) {
+		if !o.only.MatchString(l.label()) {
+			continue
+		}
 		if err := l.run(s, r); err != nil {
 			return fmt.Errorf("%s: %w", l.label(), err)
 		}
 	}
-	if err := fixedRate(o, s, r); err != nil {
-		return err
+	if o.only.MatchString(rateLabel(o)) {
+		if err := fixedRate(o, s, r); err != nil {
+			return err
+		}
 	}
 	loaded, err := s.resident()
 	if err != nil {

@@ -76,21 +76,29 @@ func Dial(ctx context.Context, n link.Network, addr, clientID string) (*Conn, er
 // the connection (an answer out of order could not be matched); the error then wraps
 // ctx's.
 func (c *Conn) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	resp, _, err := c.Exchange(ctx, req)
+	return resp, err
+}
+
+// Exchange is Do for those who are soon done with the answer's record bytes, and then
+// give its memory back with call.Release.
+func (c *Conn) Exchange(ctx context.Context, req kmsg.Request) (resp kmsg.Response, call *Call, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err // nothing was sent: the connection stays
+		return nil, nil, err // nothing was sent: the connection stays
 	}
 	if ctx.Done() != nil { // Wait sees ctx end; this is for a write that blocks
 		stop := context.AfterFunc(ctx, func() { c.fail(errGivenUp) })
 		defer stop()
 	}
-	call, err := c.Start(req)
+	call, err = c.Start(req)
 	if err == nil {
-		return call.Wait(ctx)
+		resp, err = call.Wait(ctx)
+		return resp, call, err
 	}
 	if ctx.Err() != nil {
 		err = c.endedBy(ctx)
 	}
-	return nil, err
+	return nil, nil, err
 }
 
 // errGivenUp is what other requests of the connection fail with; they must not take
