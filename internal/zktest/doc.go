@@ -6,5 +6,6 @@
 // the server is a child process that dies with the test binary, whatever ends that.
 //
 // A test is skipped, with the reason, where there is no java or no zookeeper.jar; with
-// KZ_REQUIRE_ZOOKEEPER=1 it fails instead, so that CI cannot pass by skipping.
+// KZ_REQUIRE_ZOOKEEPER=1 it fails instead, so that CI cannot pass by skipping. With
+// KZ_ZOOKEEPER="/path/to/kz zookeeper" the same tests run against the embedded server.
 package zktest

@@ -68,7 +68,13 @@ func require(tb testing.TB) {
 	}
 }
 
+// instead names another server, as a command that takes a zoo.cfg: "/path/to/kz zookeeper".
+const instead = "KZ_ZOOKEEPER"
+
 func missing() string {
+	if os.Getenv(instead) != "" {
+		return ""
+	}
 	if _, err := exec.LookPath("java"); err != nil {
 		return "there is no java"
 	}
@@ -107,19 +113,18 @@ func freeAddr() (string, error) {
 // run starts the process and waits until it answers.
 func (s *Server) run() error {
 	_, port, _ := net.SplitHostPort(s.Addr)
-	conf := fmt.Sprintf("dataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%s\ntickTime=%d\nmaxSessionTimeout=60000\n"+
-		"maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n",
-		filepath.Join(s.dir, "data"), port, s.tick.Milliseconds())
-	file := filepath.Join(s.dir, "zoo.cfg")
-	if err := os.WriteFile(file, []byte(conf), 0o644); err != nil {
-		return err
-	}
 	force := "no"
 	if s.fsync {
 		force = "yes"
 	}
-	cmd := exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
-		"-Dzookeeper.forceSync="+force, "-cp", jar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file)
+	conf := fmt.Sprintf("dataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%s\ntickTime=%d\nmaxSessionTimeout=60000\n"+
+		"maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\nforceSync=%s\n",
+		filepath.Join(s.dir, "data"), port, s.tick.Milliseconds(), force)
+	file := filepath.Join(s.dir, "zoo.cfg")
+	if err := os.WriteFile(file, []byte(conf), 0o644); err != nil {
+		return err
+	}
+	cmd := command(force, file)
 	cmd.Dir = s.dir
 	output, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -150,6 +155,15 @@ func (s *Server) run() error {
 		return fmt.Errorf("ZooKeeper on %s: %w; it printed:\n%s", s.Addr, err, s.printed())
 	}
 	return nil
+}
+
+// command is how a server is started on its zoo.cfg: Java, or what KZ_ZOOKEEPER says.
+func command(force, file string) *exec.Cmd {
+	if other := strings.Fields(os.Getenv(instead)); len(other) > 0 {
+		return exec.Command(other[0], append(other[1:], file)...)
+	}
+	return exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+		"-Dzookeeper.forceSync="+force, "-cp", jar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file)
 }
 
 func (s *Server) waitReady(ended chan struct{}) error {
