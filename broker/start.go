@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"kz/broker/admin"
@@ -35,7 +37,7 @@ func (b *Broker) Start(ctx context.Context) error {
 		return err
 	}
 	b.started = true
-	b.log.Info().Str("cluster", b.clusterID).Stringer("took", time.Since(begin).Round(time.Millisecond)).Msg("started")
+	b.log.Info().Str("cluster", b.clusterID).Int("pid", os.Getpid()).Stringer("took", time.Since(begin).Round(time.Millisecond)).Msg("started")
 	if b.journal.On() {
 		b.journal.Emit(journal.Event{Kind: journal.BrokerStarted, Source: "broker"})
 	}
@@ -72,7 +74,8 @@ func (b *Broker) start(ctx context.Context) error {
 
 // connectZooKeeper opens the session and makes sure that the top-level paths exist.
 func (b *Broker) connectZooKeeper(ctx context.Context) error {
-	b.log.Info().Strs("servers", b.cfg.Zk.Servers).Str("chroot", b.cfg.Zk.Chroot).Msg("connecting to zookeeper")
+	b.log.Info().Str("connect", strings.Join(b.cfg.Zk.Servers, ",")+b.cfg.Zk.Chroot).
+		Stringer("at-most", b.cfg.Zk.ConnectionTimeout).Msg("connecting to zookeeper")
 	var err error
 	if b.zk, err = zk.Connect(ctx, b.cfg.Zk, b.network, b.journal, b.log.With().Str("room", "zk").Logger()); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 )
 
 // errLocked says that another broker uses the directory.
-var errLocked = errors.New("another Kafka or kz broker is using this directory")
+var errLocked = errors.New("another Kafka or kz broker is using this directory; each needs log.dirs of its own")
 
 // dirLock is the exclusive lock on a directory's .lock file, held while the file is
 // open. Mirrors kafka.utils.FileLock.

@@ -44,7 +44,7 @@ func (m *Manager) Load(overrides func(topic string) (Config, bool)) error {
 		return fmt.Errorf("no log directory is left: %w", m.firstCause())
 	}
 	m.log.Info().Int("logs", len(m.All())).Int64("mended", mended.Load()).
-		Dur("took", time.Since(began)).Msg("loaded logs")
+		Stringer("took", time.Since(began).Round(time.Millisecond)).Msg("loaded logs")
 	return nil
 }
 

@@ -83,7 +83,7 @@ func (m *Manager) MetaProperties() (*MetaProperties, error) {
 		path := segmentPath(dir.path, metaPropertiesFile)
 		text, err := m.disk.readFile(path, maxMetaPropertiesBytes)
 		if errors.Is(err, os.ErrNotExist) {
-			m.log.Warn().Str("dir", dir.path).Msg("no meta.properties under dir")
+			m.log.Warn().Str("dir", dir.path).Msg("no meta.properties: the directory is new, or was never a broker's")
 			continue
 		}
 		if err != nil && !isMalformed(err) {

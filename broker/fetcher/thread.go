@@ -2,6 +2,7 @@ package fetcher
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -180,6 +181,10 @@ func (t *thread) delay(ids ...topic.Partition) {
 func (t *thread) fail(id topic.Partition, why error) {
 	t.parts.remove(id)
 	t.m.failed.add(id)
+	if errors.Is(why, kafkaerr.FencedLeaderEpoch) { // the leader has heard of the election before us
+		t.log.Info().Stringer("partition", id).Msg("the leader is in a later epoch; waiting for the LeaderAndIsr that says so")
+		return
+	}
 	t.log.Error().Err(why).Stringer("partition", id).Msg("following failed; waiting for the next LeaderAndIsr")
 }
 

@@ -3,6 +3,8 @@ package replica
 import (
 	"slices"
 
+	"github.com/rs/zerolog"
+
 	"kz/broker/metadata"
 	"kz/internal/kafkaerr"
 	"kz/internal/topic"
@@ -58,8 +60,7 @@ func (m *Manager) becomeLeaderOrFollower(controllerID, controllerEpoch int32, st
 		codes[id] = code
 		switch {
 		case code != kafkaerr.None:
-			m.log.Info().Stringer("partition", id).Int32("leader-epoch", s.LeaderEpoch).Int32("controller", controllerID).
-				Str("code", code.Name()).Msg("LeaderAndIsr not obeyed")
+			m.logIgnored("LeaderAndIsr", id, code, s.LeaderEpoch, controllerID)
 		case s.Leader == m.cfg.BrokerID:
 			leaders = append(leaders, p)
 		default:
@@ -97,11 +98,7 @@ func (m *Manager) forLeaderAndISR(id topic.Partition, s LeaderState) (*Partition
 	if offline {
 		return nil, kafkaerr.KafkaStorageError
 	}
-	known := noEpoch
-	if p != nil {
-		known = p.leaderEpoch // written only under stateMu
-	}
-	if code := leaderAndISRVerdict(s.LeaderEpoch, known, m.cfg.BrokerID, s.Replicas); code != kafkaerr.None {
+	if code := leaderAndISRVerdict(s.LeaderEpoch, m.knownEpoch(id), m.cfg.BrokerID, s.Replicas); code != kafkaerr.None {
 		return nil, code
 	}
 	if p == nil {
@@ -111,6 +108,30 @@ func (m *Manager) forLeaderAndISR(id topic.Partition, s LeaderState) (*Partition
 		m.partitionsMu.Unlock()
 	}
 	return p, kafkaerr.None
+}
+
+// knownEpoch is the leader epoch of the last request obeyed. m.stateMu is held.
+func (m *Manager) knownEpoch(id topic.Partition) int32 {
+	if p, _ := m.hosted(id); p != nil {
+		return p.leaderEpoch // written only under stateMu
+	}
+	return noEpoch
+}
+
+// logIgnored says why a request changed nothing for a partition. A repeat is everyday
+// life after a failover and at a controlled shutdown, so it shows at debug only.
+func (m *Manager) logIgnored(api string, id topic.Partition, code kafkaerr.Code, requested, controllerID int32) {
+	level, why := zerolog.WarnLevel, "this broker is not among the replicas"
+	switch known := m.knownEpoch(id); {
+	case code == kafkaerr.KafkaStorageError:
+		why = "its log directory is offline"
+	case requested == known:
+		level, why = zerolog.DebugLevel, "it repeats the leader epoch we have"
+	case requested < known:
+		why = "its leader epoch is older than ours"
+	}
+	m.log.WithLevel(level).Stringer("partition", id).Int32("leader-epoch", requested).Int32("controller", controllerID).
+		Str("answer", code.Name()).Msg(api + " ignored: " + why)
 }
 
 // makeLeaders stops the fetchers first: a leader's log grows by its producers only.
@@ -154,8 +175,11 @@ func (m *Manager) makeFollowers(ps []*Partition, states map[topic.Partition]Lead
 			// The log is made even so, that its high watermark is checkpointed on (KAFKA-1647);
 			// the epoch stays, so that the repeat of this request is obeyed.
 			err = p.ensureLog(s.IsNew)
-			m.log.Error().Stringer("partition", p.id).Int32("leader", s.Leader).Int32("leader-epoch", s.LeaderEpoch).
-				Msg("cannot follow: the leader is not among the live brokers")
+			line, what := m.log.Error(), "cannot follow: the leader is not among the live brokers"
+			if s.Leader == noLeader { // a new controller begins with this, then elects
+				line, what = m.log.Info(), "no leader at the moment"
+			}
+			line.Stringer("partition", p.id).Int32("leader", s.Leader).Int32("leader-epoch", s.LeaderEpoch).Msg(what)
 		}
 		if err != nil {
 			codes[p.id] = kafkaerr.CodeOf(err)

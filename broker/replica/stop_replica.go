@@ -53,8 +53,7 @@ func (m *Manager) stopReplicas(controllerID, controllerEpoch int32, states map[t
 		if codes[id] == kafkaerr.None {
 			stopped = append(stopped, id)
 		} else {
-			m.log.Warn().Stringer("partition", id).Int32("leader-epoch", s.LeaderEpoch).Bool("delete", s.Delete).
-				Int32("controller", controllerID).Str("code", codes[id].Name()).Msg("StopReplica not obeyed")
+			m.logIgnored("StopReplica", id, codes[id], s.LeaderEpoch, controllerID)
 		}
 	}
 	m.removeFetchers(stopped)
