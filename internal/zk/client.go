@@ -77,6 +77,9 @@ func Connect(ctx context.Context, cfg Config, n link.Network, j *journal.Journal
 	return c, nil
 }
 
+// ErrNoSession is inside the error of a Connect that met no ZooKeeper.
+var ErrNoSession = errors.New("no session")
+
 func (c *Client) waitFirst(ctx context.Context, s *session) error {
 	start := time.Now()
 	limited, cancel := context.WithTimeout(ctx, c.cfg.ConnectionTimeout)
@@ -86,9 +89,9 @@ func (c *Client) waitFirst(ctx context.Context, s *session) error {
 		return nil
 	}
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no session within %v (zookeeper.connection.timeout.ms)", c.cfg.ConnectionTimeout)
+		err = fmt.Errorf("%w within %v (zookeeper.connection.timeout.ms)", ErrNoSession, c.cfg.ConnectionTimeout)
 	} else {
-		err = fmt.Errorf("no session after %v: %w", time.Since(start).Round(time.Millisecond), err)
+		err = fmt.Errorf("%w after %v: %w", ErrNoSession, time.Since(start).Round(time.Millisecond), err)
 	}
 	if last := s.dialError(); last != nil {
 		err = fmt.Errorf("%w; last attempt: %v", err, last)
