@@ -23,6 +23,10 @@ type Config struct {
 	ReconnectBackoffMax time.Duration // reconnect.backoff.max.ms, 1 s
 	MetadataMaxAge      time.Duration // metadata.max.age.ms, 5 min
 	Network             link.Network  // nil: TCP
+
+	// Unreachable, when not nil, hears of each connection that could not be made. It is
+	// called by whoever wanted the connection, several at once.
+	Unreachable func(addr string, err error)
 }
 
 // DefaultConfig has Kafka 2.8's defaults.

@@ -109,6 +109,9 @@ func (p *pool) get(ctx context.Context, addr string) (*Conn, error) {
 	if err != nil {
 		pr.failures++
 		pr.notUntil = time.Now().Add(p.reconnectDelay(pr.failures))
+		if p.cfg.Unreachable != nil && ctx.Err() == nil {
+			p.cfg.Unreachable(addr, err)
+		}
 		return nil, kafkaerr.Wrap(kafkaerr.NetworkException, "connection to "+addr, err)
 	}
 	pr.failures, pr.conn = 0, c
