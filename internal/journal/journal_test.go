@@ -124,3 +124,21 @@ func BenchmarkMomentUnarmed(b *testing.B) {
 		j.At(journal.MomentLeaderAppend, "")
 	}
 }
+
+// A number that means nothing is not written: 0 is a real partition, epoch and broker.
+func TestJSONSaysOnlyWhatIsMeant(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		ev   journal.Event
+		want string
+	}{
+		{"no topic: no partition", journal.Event{Seq: 1, Kind: journal.ZnodeWrite, Node: 2, Path: "/a"}, `{"seq":1,"kind":"zk.write","node":2,"path":"/a"}`},
+		{"the log knows no leader", journal.Event{Seq: 1, Kind: journal.Roll, Node: 2, Topic: "t", Offset: 9}, `{"seq":1,"kind":"log.rolled","node":2,"topic":"t","partition":0,"offset":9}`},
+		{"zeros that are meant", journal.Event{Seq: 1, Kind: journal.BecameLeader, Node: 0, Topic: "t"}, `{"seq":1,"kind":"partition.leader","node":0,"topic":"t","partition":0,"leaderEpoch":0,"leader":0}`},
+	} {
+		got, err := json.Marshal(tt.ev)
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%s: %s, %v; want %s", tt.name, got, err, tt.want)
+		}
+	}
+}
