@@ -2,11 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
+	"syscall"
 
 	"github.com/rs/zerolog"
 	ucli "github.com/urfave/cli/v2"
@@ -14,6 +15,7 @@ import (
 	"kz/broker"
 	"kz/broker/config"
 	"kz/internal/journal"
+	"kz/internal/zk"
 )
 
 func brokerCommand(e *env) *ucli.Command {
@@ -25,7 +27,7 @@ func brokerCommand(e *env) *ucli.Command {
 			&ucli.StringFlag{Name: "config", Usage: "read this server.properties `FILE`"},
 			&ucli.StringSliceFlag{Name: "override", Usage: "set `KEY=VALUE` after the file was read; may be repeated"},
 			&ucli.StringFlag{Name: "journal", Usage: "append what happens to `FILE`, one JSON object a line"},
-			&ucli.StringFlag{Name: "log-level", Value: "info", Usage: "trace, debug, info, warn or error"},
+			&ucli.StringFlag{Name: "log-level", Value: "info", Usage: "show lines from this `LEVEL` on: trace, debug, info, warn or error"},
 		},
 		Action: func(c *ucli.Context) error {
 			return runBroker(c.Context, e, c.String("config"), c.StringSlice("override"), c.String("journal"), c.String("log-level"))
@@ -55,7 +57,7 @@ func runBroker(ctx context.Context, e *env, file string, overrides []string, jou
 		if ctx.Err() != nil {
 			return &exitError{code: exitInterrupted}
 		}
-		return exitf(exitFailed, "kz broker: cannot start: %v", err)
+		return exitf(exitFailed, "kz broker: cannot start: %v%s", err, whatToTry(err))
 	}
 	select {
 	case <-ctx.Done():
@@ -67,6 +69,17 @@ func runBroker(ctx context.Context, e *env, file string, overrides []string, jou
 		b.Stop()
 		return exitf(exitFailed, "kz broker: ended by itself: %v", b.Err())
 	}
+}
+
+// whatToTry is a sentence for the mistakes that everybody makes once.
+func whatToTry(err error) string {
+	switch {
+	case errors.Is(err, zk.ErrNoSession):
+		return ". Is ZooKeeper running? It is looked for where zookeeper.connect says; scripts/zookeeper.sh start starts one."
+	case errors.Is(err, syscall.EADDRINUSE):
+		return ". Another process listens there: give this broker listeners of its own, such as --override listeners=PLAINTEXT://127.0.0.1:9093."
+	}
+	return ""
 }
 
 // readConfig reads the file, then the overrides, and says what it thinks of them.
@@ -111,8 +124,7 @@ func newLog(e *env, level string) (zerolog.Logger, error) {
 	if err != nil || level == "" {
 		return zerolog.Logger{}, exitf(exitUsage, "kz broker: --log-level %s: must be trace, debug, info, warn or error", level)
 	}
-	zerolog.TimeFieldFormat = time.RFC3339Nano         // for the milliseconds below
-	zerolog.TimeFieldFormat = zerolog.TimeFormatUnixMs // the library's only setting for it is global
+	zerolog.TimeFieldFormat = zerolog.TimeFormatUnixMs // for the milliseconds below; the library's only setting for it is global
 	out := zerolog.ConsoleWriter{Out: e.stderr, TimeFormat: "15:04:05.000", NoColor: !colour(e.stderr)}
 	return zerolog.New(out).Level(l).With().Timestamp().Logger(), nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -54,19 +55,23 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// The first signal asks. A second Ctrl-C ends the process at once; a second SIGTERM does
 	// not: timeout(1), for one, sends two, and a broker must still close its logs.
 	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })
-	code := run(ctx, &env{stdin: stdin, stdout: stdout, stderr: stderr, network: link.TCP{}}, args)
-	if code == exitFailed && ctx.Err() != nil {
-		return exitInterrupted
-	}
-	return code
+	return run(ctx, &env{stdin: stdin, stdout: stdout, stderr: stderr, network: link.TCP{}}, args)
 }
 
 func run(ctx context.Context, e *env, args []string) int {
-	err := newApp(e).RunContext(ctx, args)
+	app := newApp(e)
+	err := app.RunContext(ctx, args)
+	if err != nil {
+		if name, ok := strings.CutPrefix(err.Error(), "No help topic for '"); ok { // kz help NAME
+			err = unknownCommand(app, strings.TrimSuffix(name, "'"))
+		}
+	}
 	var ee *exitError
 	switch {
 	case err == nil:
 		return exitOK
+	case ctx.Err() != nil: // who pressed Ctrl-C knows why it ended
+		return exitInterrupted
 	case errors.As(err, &ee):
 		if ee.text != "" {
 			fmt.Fprintln(e.stderr, ee.text)
@@ -79,12 +84,14 @@ func run(ctx context.Context, e *env, args []string) int {
 }
 
 func newApp(e *env) *ucli.App {
+	version := &ucli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "the same as the command version", DisableDefaultText: true}
 	app := &ucli.App{
 		Name:                      "kz",
 		Usage:                     "classic Apache Kafka 2.8 on ZooKeeper, to be read, run and broken",
 		Writer:                    e.stdout,
 		ErrWriter:                 e.stderr,
 		Reader:                    e.stdin,
+		Flags:                     []ucli.Flag{version},
 		HideVersion:               true,
 		DisableSliceFlagSeparator: true, // --override log.dirs=/a,/b is one value
 		ExitErrHandler:            func(*ucli.Context, error) {},
@@ -96,11 +103,15 @@ func newApp(e *env) *ucli.App {
 			classic(e, "producer-perf-test", "measure producing (kafka-producer-perf-test.sh)", runProducerPerf),
 			classic(e, "consumer-perf-test", "measure consuming (kafka-consumer-perf-test.sh)", runConsumerPerf),
 			zkCommand(e),
+			zookeeperCommand(e),
 			versionCommand(e),
 		},
 	}
 	app.Action = func(c *ucli.Context) error {
-		if c.NArg() == 0 {
+		switch {
+		case c.Bool("version"):
+			return printVersion(e)
+		case c.NArg() == 0:
 			return ucli.ShowAppHelp(c)
 		}
 		return unknownCommand(app, c.Args().First())
@@ -125,18 +136,36 @@ func unknownCommand(app *ucli.App, name string) error {
 	return exitf(exitUsage, "kz: no command %q. %s", name, hint)
 }
 
+// usageError rewrites the library's message, which shows flags with one dash.
 func usageError(c *ucli.Context, err error, _ bool) error {
-	hint := fmt.Sprintf("Run 'kz %s --help' for its flags.", c.Command.Name)
-	if flag, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
+	name := strings.Join(strings.Fields("kz "+strings.TrimPrefix(c.Command.HelpName, "kz")), " ")
+	hint := fmt.Sprintf("Run '%s --help' for its flags.", name)
+	text := err.Error()
+	if flag, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		text = "there is no flag " + dashed(flag)
 		var names []string
 		for _, f := range c.Command.Flags {
 			names = append(names, f.Names()...)
 		}
-		if near := nearest(strings.TrimLeft(flag, "-"), names); near != "" {
+		if near := nearest(strings.TrimLeft(flag, "-"), longNames(names)); near != "" {
 			hint = fmt.Sprintf("Did you mean --%s?", near)
 		}
+	} else if flag, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
+		text = dashed(flag) + " needs a value"
 	}
-	return exitf(exitUsage, "kz %s: %v. %s", c.Command.Name, err, hint)
+	return exitf(exitUsage, "%s: %s. %s", name, text, hint)
+}
+
+func dashed(flag string) string {
+	if len(flag) == 1 {
+		return "-" + flag
+	}
+	return "--" + strings.TrimLeft(flag, "-")
+}
+
+// longNames leaves out names of one letter: each is near to every other.
+func longNames(names []string) []string {
+	return slices.DeleteFunc(names, func(n string) bool { return len(n) == 1 })
 }
 
 // classic wires one of Kafka's own tools: it reads its flags itself, as Kafka does.

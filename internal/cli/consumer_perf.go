@@ -121,7 +121,7 @@ func (p *consumerPerf) readOptions(o *options) error {
 	for _, k := range unknown {
 		fmt.Fprintf(p.e.stderr, "WARN The configuration '%s' was supplied but isn't a known config.\n", k)
 	}
-	p.cfg.Client.Network = p.e.network
+	p.cfg.Client.Network, p.cfg.Client.Unreachable = p.e.network, warnUnreachable(p.e)
 	return nil
 }
 

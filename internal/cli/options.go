@@ -98,11 +98,14 @@ func (o *options) spec(name string) (option, bool) {
 }
 
 func (o *options) didYouMean(name string) string {
+	if name == "h" {
+		return " (did you mean --help?)"
+	}
 	var names []string
 	for _, s := range o.specs {
 		names = append(names, s.name)
 	}
-	if near := nearest(name, names); near != "" {
+	if near := nearest(name, longNames(names)); near != "" {
 		return fmt.Sprintf(" (did you mean --%s?)", near)
 	}
 	return ""

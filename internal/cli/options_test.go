@@ -89,6 +89,11 @@ func TestCommandsThatDoNotExist(t *testing.T) {
 		{"a mistyped command", []string{"topcs"}, exitUsage, `Did you mean "topics"?`},
 		{"a command like no other", []string{"xyzzy"}, exitUsage, "Run 'kz help'"},
 		{"a mistyped flag", []string{"broker", "--confg", "x"}, exitUsage, "Did you mean --config?"},
+		{"a mistyped flag of a subcommand", []string{"zk", "ls", "--zookeper", "x", "/"}, exitUsage, "kz zk ls: there is no flag --zookeper. Did you mean --zookeeper?"},
+		{"a flag kz does not have", []string{"-x"}, exitUsage, "kz: there is no flag -x. Run 'kz --help'"},
+		{"a flag without its value", []string{"broker", "--config"}, exitUsage, "kz broker: --config needs a value."},
+		{"help for a mistyped command", []string{"help", "topcs"}, exitUsage, `Did you mean "topics"?`},
+		{"-h of a classic tool, which has only --help", []string{"topics", "-h"}, exitFailed, "did you mean --help?"},
 		{"no config", []string{"broker"}, exitUsage, "scripts/server.properties"},
 		{"a config that is not there", []string{"broker", "--config", "no-such-file"}, exitFailed, "no-such-file"},
 		{"an override without a value", []string{"broker", "--override", "x"}, exitUsage, "must be key=value"},
@@ -112,7 +117,9 @@ func TestBrokerNamesEveryFault(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if out, _, exit := kz(t, "version"); exit != 0 || !strings.Contains(out, "Kafka 2.8.2") {
-		t.Errorf("exit %d: %q", exit, out)
+	for _, arg := range []string{"version", "--version", "-v"} {
+		if out, _, exit := kz(t, arg); exit != 0 || !strings.Contains(out, "Kafka 2.8.2") {
+			t.Errorf("%s: exit %d: %q", arg, exit, out)
+		}
 	}
 }

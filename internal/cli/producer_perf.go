@@ -174,7 +174,7 @@ func (p *producerPerf) readConfig(e *env, a *arguments) error {
 	for _, k := range unknown {
 		fmt.Fprintf(e.stderr, "WARN The configuration '%s' was supplied but isn't a known config.\n", k)
 	}
-	cfg.Client.Network = e.network
+	cfg.Client.Network, cfg.Client.Unreachable = e.network, warnUnreachable(e)
 	p.cfg = cfg
 	return nil
 }

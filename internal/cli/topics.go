@@ -60,6 +60,9 @@ func runTopics(ctx context.Context, e *env, args []string) error {
 	default:
 		err = describeTopics(ctx, e, o, s)
 	}
+	if ctx.Err() != nil && err != nil {
+		return &exitError{code: exitInterrupted}
+	}
 	return topicsFailed(e, err)
 }
 

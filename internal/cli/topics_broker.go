@@ -24,7 +24,7 @@ func openBrokerTopics(e *env, props map[string]string) (topicService, error) {
 	for _, k := range p.Unknown() {
 		fmt.Fprintf(e.stderr, "WARN The configuration '%s' was supplied but isn't a known config.\n", k)
 	}
-	cfg.Network = e.network
+	cfg.Network, cfg.Unreachable = e.network, warnUnreachable(e)
 	return &brokerTopics{admin.New(cfg)}, nil
 }
 

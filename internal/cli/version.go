@@ -12,13 +12,15 @@ const KafkaVersion = "2.8.2"
 
 func versionCommand(e *env) *ucli.Command {
 	return &ucli.Command{
-		Name:  "version",
-		Usage: "print which kz this is and which Kafka it follows",
-		Action: func(*ucli.Context) error {
-			fmt.Fprintf(e.stdout, "kz %s (Apache Kafka %s behaviour, inter.broker.protocol.version 2.6)\n", revision(), KafkaVersion)
-			return nil
-		},
+		Name:   "version",
+		Usage:  "print which kz this is and which Kafka it follows",
+		Action: func(*ucli.Context) error { return printVersion(e) },
 	}
+}
+
+func printVersion(e *env) error {
+	fmt.Fprintf(e.stdout, "kz %s (Apache Kafka %s behaviour, inter.broker.protocol.version 2.6)\n", revision(), KafkaVersion)
+	return nil
 }
 
 // revision is the commit kz was built from, as far as the build knows it.

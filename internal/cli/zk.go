@@ -32,6 +32,7 @@ func zkCommand(e *env) *ucli.Command {
 	}
 	cmd := &ucli.Command{
 		Name: "zk", Usage: "look into ZooKeeper: ls, get, stat, tree",
+		UsageText: "kz zk ls|get|stat|tree [--zookeeper ADDRESS] [-o json] PATH",
 		Subcommands: []*ucli.Command{
 			sub("ls", "PATH", "list the children of a znode", zkLs),
 			sub("get", "PATH", "print the data of a znode", zkGet),
