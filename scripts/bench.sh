@@ -12,5 +12,5 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 go build -o "$dir/kz" .
 go build -o "$dir/bench" ./internal/bench
-scripts/reference-kafka.sh fetch
+[[ " $* " == *" -h "* ]] || scripts/reference-kafka.sh fetch
 "$dir/bench" -kz "$dir/kz" -kafka scripts/reference-kafka.sh "$@"

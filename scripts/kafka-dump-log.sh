@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "${KZ:-kz}" dump-log "$@"
+PATH=$PATH:$(dirname "$0")/.. exec "${KZ:-kz}" dump-log "$@"

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "${KZ:-kz}" producer-perf-test "$@"
+PATH=$PATH:$(dirname "$0")/.. exec "${KZ:-kz}" producer-perf-test "$@"

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "${KZ:-kz}" broker --config "$@"
+PATH=$PATH:$(dirname "$0")/.. exec "${KZ:-kz}" broker --config "$@"
