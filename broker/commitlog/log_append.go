@@ -64,6 +64,7 @@ func (l *Log) appendAsLeader(records []byte, leaderEpoch int32, origin Origin) (
 		MaxMessageBytes:    c.MaxMessageBytes,
 		LeaderEpoch:        leaderEpoch,
 		FromClient:         origin == FromClient,
+		Partition:          l.partition,
 	})
 	if err != nil {
 		return AppendInfo{FirstOffset: -1}, withCode(err)

@@ -338,6 +338,24 @@ func TestLeaderRefusesWhatCannotFit(t *testing.T) {
 	}
 }
 
+// Clients show the message; a topic of many partitions needs the partition in it.
+// Ref: Kafka 2.8 LogValidator.validateKey.
+func TestRefusalsNameThePartition(t *testing.T) {
+	c := DefaultConfig()
+	c.Compact = true
+	_, l := newTestLog(t, c)
+	w := record.NewBuilder(record.None, 0)
+	w.Append(1, nil, []byte("no key"))
+	_, err := l.AppendAsLeader(w.Bytes(), 0, FromClient)
+	var bad *record.InvalidRecords
+	if !errors.As(err, &bad) {
+		t.Fatalf("%v does not list the record", err)
+	}
+	if want := "Compacted topic cannot accept message without key in topic partition orders-0."; bad.Errors[0].Message != want {
+		t.Errorf("%q, want %q", bad.Errors[0].Message, want)
+	}
+}
+
 // A lookup must survive an index that lies: the log itself is the truth.
 func TestWrongIndexEntryDoesNotMislead(t *testing.T) {
 	_, l := newTestLog(t, smallConfig())

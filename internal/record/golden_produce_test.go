@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kz/internal/kafkaerr"
+	"kz/internal/topic"
 )
 
 // goldenCase is one topic of the capture: what was produced, what Kafka 2.8.2
@@ -145,7 +146,7 @@ func TestAnswersOfRealKafka(t *testing.T) {
 
 func checkCase(t *testing.T, c goldenCase, sets map[string][]byte) {
 	rules := testRules()
-	rules.Now, rules.LeaderEpoch, rules.Partition = 1700000000000, 0, "$t-0"
+	rules.Now, rules.LeaderEpoch, rules.Partition = 1700000000000, 0, topic.Partition{Topic: "$t"}
 	if change := topicRules[c.Case]; change != nil {
 		change(&rules)
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"kz/internal/topic"
 )
 
 const baseTime = 1600000000000
@@ -12,7 +14,7 @@ const baseTime = 1600000000000
 // testRules are those of a topic with Kafka's defaults.
 func testRules() Rules {
 	return Rules{Now: baseTime, MaxTimestampDiffMs: math.MaxInt64, Compression: "producer",
-		MaxMessageBytes: 1048588, LeaderEpoch: 3, FromClient: true, Partition: "t-0"}
+		MaxMessageBytes: 1048588, LeaderEpoch: 3, FromClient: true, Partition: topic.Partition{Topic: "t"}}
 }
 
 // crafted is a batch with any field wrong; the zero of craft is a good one.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kz/internal/kafkaerr"
+	"kz/internal/topic"
 )
 
 // TimestampType is a topic's message.timestamp.type.
@@ -23,8 +24,8 @@ type Rules struct {
 	Compression        string // topic compression.type: "producer", "uncompressed", "gzip", ...
 	MaxMessageBytes    int    // max.message.bytes, of a whole batch; 0: no limit
 	LeaderEpoch        int32
-	FromClient         bool   // false: coordinator or replication origin
-	Partition          string // "orders-0", for the messages clients show
+	FromClient         bool            // false: coordinator or replication origin
+	Partition          topic.Partition // for the messages that clients show
 }
 
 // Validated is the outcome of ValidateAndAssign.
