@@ -129,9 +129,9 @@ func (d *decoder) operation(op opCode) operation {
 		return checkOp{d.string(), d.int()}
 	case opExists, opGetData, opGetChildren, opGetChildren2:
 		return readOp{op, d.string(), d.bool()}
-	case opGetACL, opSync, opGetAllChildrenNumber:
+	case opGetACL, opGetAllChildrenNumber:
 		return pathOp{op, d.string()}
-	case opGetEphemerals:
+	case opGetEphemerals, opSync:
 		return pathOp{op, d.stringOrNull()}
 	case opAddWatch:
 		return d.watch(op, 0, 1)
