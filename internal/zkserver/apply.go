@@ -102,7 +102,7 @@ func (s *Server) answer(c *conn, xid int32, o operation) {
 	out := &s.scratch
 	out.b = out.b[:0]
 	switch op := o.code(); {
-	case isWrite(op):
+	case isWrite(o):
 		s.answerWrite(c, xid, o, out)
 		return
 	case op == opPing:

@@ -82,8 +82,11 @@ func (o malformedOp) code() opCode  { return o.op }
 func (o unknownOp) code() opCode    { return o.op }
 
 // isWrite says whether a request uses up a zxid, also when it fails.
-func isWrite(op opCode) bool {
-	switch op {
+func isWrite(o operation) bool {
+	if _, malformed := o.(malformedOp); malformed && o.code() == opReconfig {
+		return false // the real server reads the body of this one before it takes a zxid
+	}
+	switch o.code() {
 	case opCreate, opCreate2, opCreateContainer, opCreateTTL, opDelete, opSetData, opSetACL, opCheck, opMulti, opReconfig, opCloseSession:
 		return true
 	}
