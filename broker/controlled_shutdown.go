@@ -26,22 +26,35 @@ func (b *Broker) controlledShutdown() bool {
 			b.log.Info().Msg("controlled shutdown succeeded")
 			return true
 		}
-		b.log.Warn().Err(err).Int("attempt", attempt).Int("of", b.cfg.ControlledShutdownMaxRetries).Msg("controlled shutdown: attempt failed")
-		if attempt < b.cfg.ControlledShutdownMaxRetries {
-			time.Sleep(b.cfg.ControlledShutdownRetryBackoff)
+		last := attempt == b.cfg.ControlledShutdownMaxRetries || errors.Is(err, errNoZooKeeper)
+		line := b.log.Warn().Err(err).Int("attempt", attempt).Int("of", b.cfg.ControlledShutdownMaxRetries)
+		if last {
+			line.Msg("controlled shutdown: attempt failed")
+			break
 		}
+		line.Stringer("again-in", b.cfg.ControlledShutdownRetryBackoff).Msg("controlled shutdown: attempt failed")
+		time.Sleep(b.cfg.ControlledShutdownRetryBackoff)
 	}
 	b.log.Warn().Msg("controlled shutdown failed: stopping anyway, leaders are elected once our session is closed")
 	return false
 }
 
+// errNoZooKeeper ends the attempts: when ZooKeeper is silent for a session's length, our
+// session is over wherever it still lives, and leaders are elected without our asking.
+var errNoZooKeeper = errors.New("no answer from ZooKeeper")
+
 func (b *Broker) askToLeave() error {
-	ctx, cancel := context.WithTimeout(context.Background(), b.cfg.Controller.SocketTimeout+b.cfg.RequestTimeout)
-	defer cancel()
+	ctx, cancel := context.WithTimeout(context.Background(), b.cfg.Zk.SessionTimeout)
 	addr, err := b.controllerAddress(ctx)
+	cancel()
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w within %v (zookeeper.session.timeout.ms)", errNoZooKeeper, b.cfg.Zk.SessionTimeout)
+	}
 	if err != nil {
 		return err
 	}
+	ctx, cancel = context.WithTimeout(context.Background(), b.cfg.Controller.SocketTimeout+b.cfg.RequestTimeout)
+	defer cancel()
 	remaining, err := controller.AskToLeave(ctx, b.network, addr, b.ID(), b.controller.BrokerEpoch())
 	if err == nil && len(remaining) > 0 {
 		err = fmt.Errorf("still leading %v", remaining)

@@ -115,6 +115,24 @@ func TestControlledShutdownGivesUp(t *testing.T) {
 	if r.exists(zkpaths.Broker(1)) {
 		t.Error("still registered")
 	}
+	n.wasStopped(t)
+}
+
+// Without ZooKeeper a stop looks for the controller for one session timeout, not for the
+// minutes that a controller might take to answer.
+func TestStopWithoutZooKeeperEnds(t *testing.T) {
+	r := newRigOn(t, zktest.Start(t))
+	props := id(1)
+	props["controlled.shutdown.retry.backoff.ms"] = "3600000" // a second attempt would hang the test
+	n := r.start("one", props)
+	r.server.Stop()
+	n.until(t, "the connection is lost", func(e journal.Event) bool { return e.Kind == journal.SessionLost })
+	n.Stop()
+	n.wasStopped(t)
+}
+
+func (n *node) wasStopped(t *testing.T) {
+	t.Helper()
 	kinds := []journal.Kind{}
 	for _, e := range n.seen() {
 		if e.Kind == journal.BrokerStarted || e.Kind == journal.BrokerStopping {

@@ -60,9 +60,15 @@ func (c *Controller) reportElection(p topic.Partition, l leaderISR, how string) 
 	})
 }
 
-// failedTransition logs why a partition did not change its state.
+// failedTransition logs why a partition did not change its state. An online partition
+// whose election found nobody better still has its leader: no error.
 func (c *Controller) failedTransition(p topic.Partition, to PartitionState, err error) {
-	c.log.Error().Err(err).Stringer("partition", p).Stringer("from", c.cluster.partitions[p]).Stringer("to", to).Msg("partition does not change its state")
+	from := c.cluster.partitions[p]
+	line, what := c.log.Error(), "partition does not change its state"
+	if from == to {
+		line, what = c.log.Warn(), "partition stays as it is"
+	}
+	line.Err(err).Stringer("partition", p).Stringer("from", from).Stringer("to", to).Msg(what)
 }
 
 // failedReplica logs why a replica did not change its state.

@@ -61,7 +61,7 @@ func runBroker(ctx context.Context, e *env, file string, overrides []string, jou
 	}
 	select {
 	case <-ctx.Done():
-		log.Info().Msg("stopping")
+		log.Info().Msg("stopping; another Ctrl-C ends at once, without closing the logs")
 		b.Stop()
 		log.Info().Msg("stopped")
 		return nil
