@@ -79,7 +79,7 @@ func (s *Server) snapshot() error {
 	if s.log != nil {
 		s.log.file.Close()
 	}
-	s.log = &wal{dir: dir, file: file, fsync: fsync, most: s.cfg.SnapshotEvery, written: logHeader}
+	s.log = &wal{dir: dir, begins: s.zxid, file: file, fsync: fsync, most: s.cfg.SnapshotEvery, written: logHeader}
 	return dir.purge(s.cfg.SnapshotsKept)
 }
 

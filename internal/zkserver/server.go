@@ -35,7 +35,6 @@ type Server struct {
 	*state
 	dataWatches, childWatches *watchTable
 	log                       *wal
-	lastSession               int64
 	lastBeat                  int64
 	touched                   []*conn         // have something to send when the batch is on disk
 	events                    []journal.Event // the journal's, likewise
@@ -62,10 +61,10 @@ func (s *Server) Start() error {
 		return err
 	}
 	s.started = time.Now()
-	s.lastSession = firstSession(s.started)
 	if err := s.open(); err != nil {
 		return err
 	}
+	s.lastSession = max(s.lastSession, firstSession(s.started))
 	l, err := s.cfg.Network.Listen(s.cfg.Addr)
 	if err != nil {
 		return errors.Join(err, s.closeFiles())

@@ -92,18 +92,18 @@ func (s *Server) connect(c *conn, r connectRequest) {
 
 func (s *Server) openSession(timeout int32) *session {
 	t := s.begin(0)
-	s.lastSession++
+	id := s.lastSession + 1
 	password := make([]byte, 16)
 	rand.Read(password)
-	s.do(t, mutation{op: opCreateSession, owner: s.lastSession, timeout: timeout, password: password})
+	s.do(t, mutation{op: opCreateSession, owner: id, timeout: timeout, password: password})
 	s.commit(t)
-	s.note(journal.Event{Kind: journal.SessionOpened, Session: sessionName(s.lastSession), Zxid: t.zxid,
+	s.note(journal.Event{Kind: journal.SessionOpened, Session: sessionName(id), Zxid: t.zxid,
 		Text: fmt.Sprintf("timeout %v", time.Duration(timeout)*time.Millisecond)})
-	return s.sessions[s.lastSession]
+	return s.sessions[id]
 }
 
-// firstSession is what ids of sessions are counted from: server 1 and the wall clock, so
-// that a restart does not give an id away twice.
+// firstSession is what ids of sessions are counted from: server 1 and the wall clock, as
+// ZooKeeper has it, so that two servers do not give one id away.
 func firstSession(now time.Time) int64 { return 1<<56 | now.UnixMilli()<<16&(1<<56-1) }
 
 // endSession is one write, with one zxid for the session and all its ephemerals.

@@ -11,7 +11,7 @@ import (
 
 // A snapshot is the whole state at one zxid, in a file snap.<zxid>:
 //
-//	magic "KZZKSNP1"; long zxid; long logged
+//	magic "KZZKSNP1"; long zxid, long logged, long lastSession
 //	int count, sessions: long id, int timeout (ms), buffer password
 //	int count, nodes by path, parents first:
 //	    string path, buffer data, ACL, long czxid, mzxid, pzxid, ctime, mtime, owner,
@@ -28,6 +28,7 @@ func (st *state) encodeSnapshot() []byte {
 	e.b = append(e.b, snapshotMagic...)
 	e.long(st.zxid)
 	e.long(st.logged)
+	e.long(st.lastSession)
 	e.int(int32(len(st.sessions)))
 	for _, ss := range st.sortedSessions() {
 		e.long(ss.id)
@@ -87,7 +88,7 @@ func decodeSnapshot(b []byte) (*state, error) {
 	d := &decoder{b: body[len(snapshotMagic):]}
 	st := newState()
 	st.tree = &tree{nodes: map[string]*node{}}
-	st.zxid, st.logged = d.long(), d.long()
+	st.zxid, st.logged, st.lastSession = d.long(), d.long(), d.long()
 	for range d.count(smallestSession) {
 		ss := newSession(d.long(), d.int(), d.buffer())
 		st.sessions[ss.id] = ss
@@ -118,6 +119,7 @@ func (st *state) restore(path string, n *node) error {
 	}
 	if path == "/" {
 		st.tree.nodes["/"], st.tree.nodes[""] = n, n
+		st.tree.bytes += size(path, n)
 		return nil
 	}
 	dir, name := splitPath(path)

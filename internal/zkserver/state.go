@@ -26,6 +26,8 @@ type state struct {
 	// zxid is the last one given away; logged, the last one that is in the log. Failed
 	// writes use up a zxid and are not logged, so logged <= zxid.
 	zxid, logged int64
+	// lastSession is the highest id that a session ever had, so that none is given twice.
+	lastSession int64
 }
 
 func newState() *state {
@@ -64,6 +66,7 @@ func (st *state) apply(m mutation, zxid, time int64) (n *node, undo func()) {
 		n.aversion++
 		return n, func() { n.acl = list; n.aversion-- }
 	case opCreateSession:
+		st.lastSession = max(st.lastSession, m.owner)
 		st.sessions[m.owner] = newSession(m.owner, m.timeout, m.password)
 		return nil, func() { delete(st.sessions, m.owner) }
 	case opCloseSession:

@@ -67,12 +67,16 @@ func newTree() *tree {
 	root := dir(openACL, "zookeeper")
 	config := dir([]acl{{permRead, "world", "anyone"}})
 	config.aversion = -1
-	return &tree{nodes: map[string]*node{
+	t := &tree{nodes: map[string]*node{
 		"/": root, "": root,
 		"/zookeeper":        dir(openACL, "config", "quota"),
 		"/zookeeper/quota":  dir(openACL),
 		"/zookeeper/config": config,
 	}}
+	for path, n := range t.nodes {
+		t.bytes += size(path, n)
+	}
+	return t
 }
 
 // add puts a node in place, below a parent that is there.

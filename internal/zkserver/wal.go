@@ -42,6 +42,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // wal is the log as it is written. A nil wal keeps nothing: a server in memory.
 type wal struct {
 	dir     dataDir
+	begins  int64 // the zxid in the file's name
 	file    *os.File
 	fsync   bool
 	buf     encoder // the frame being collected, header included
