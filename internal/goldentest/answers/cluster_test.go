@@ -81,13 +81,18 @@ func (e *environment) internalTopics(t *testing.T) {
 	}
 }
 
+// rangeOf is the versions of an API that kz advertises.
+func rangeOf(api string) (wire.VersionRange, bool) {
+	key, ok := apiKey(api)
+	if !ok {
+		return wire.VersionRange{}, false
+	}
+	return wire.Lookup(key)
+}
+
 // serves says whether kz advertises that version of the API.
 func serves(api string, version int16) bool {
-	key, ok := wire.KeyForName(api)
-	if !ok {
-		return false
-	}
-	r, ok := wire.Lookup(key)
+	r, ok := rangeOf(api)
 	return ok && r.Contains(version)
 }
 

@@ -1,0 +1,195 @@
+package answers
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// alone matches the cases that look at the clock or change something that all cases share.
+var alone = regexp.MustCompile(`^(fetch/max-wait|controller/|versions/(UpdateMetadata|LeaderAndIsr|StopReplica)/)`)
+
+// tally counts exchanges by the words of the package comment.
+type tally struct {
+	mu                                        sync.Mutex
+	cases                                     int
+	equal, allowed, refused, after, unreached int
+}
+
+func (c *tally) String() string {
+	return fmt.Sprintf("%d cases: %d answers equal, %d differ as allowed, %d refused, %d after a refused step, %d not reached",
+		c.cases, c.equal, c.allowed, c.refused, c.after, c.unreached)
+}
+
+// Every recorded case that is written here is asked again, and every answer compared.
+func TestAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three brokers and some hundred cases")
+	}
+	want := golden(t, "golden")
+	e := start(t, false)
+	var count tally
+	t.Run("together", func(t *testing.T) {
+		for _, c := range cases {
+			if !alone.MatchString(c.name) && !special(c.name) {
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					e.check(t, c, want[c.name], &count)
+				})
+			}
+		}
+	})
+	for _, c := range cases {
+		if alone.MatchString(c.name) {
+			t.Run(c.name, func(t *testing.T) { e.check(t, c, want[c.name], &count) })
+		}
+	}
+	t.Log(&count)
+	if count.cases == len(registered()) && !t.Failed() {
+		reportUnused(t, func(a allowedGap) bool { return !special(a.cases) })
+	}
+}
+
+// The cases that need a cluster for themselves: nobody has used it yet, or broker 3 is stopped.
+func TestAnswersOfOtherClusters(t *testing.T) {
+	for _, kind := range []string{"fresh", "down"} {
+		want := golden(t, kind)
+		e := start(t, kind == "fresh")
+		var count tally
+		for _, c := range cases {
+			if strings.HasPrefix(c.name, kind+"/") {
+				t.Run(c.name, func(t *testing.T) { e.check(t, c, want[c.name], &count) })
+			}
+		}
+		t.Log(kind, &count)
+		if count.cases > 0 && !t.Failed() {
+			reportUnused(t, func(a allowedGap) bool { return strings.HasPrefix(a.cases, kind+"/") })
+		}
+	}
+}
+
+// special says which cases need a cluster of their own.
+func special(name string) bool {
+	return strings.HasPrefix(name, "fresh/") || strings.HasPrefix(name, "down/")
+}
+
+// registered is the cases of the common cluster.
+func registered() []testCase {
+	return slices.DeleteFunc(slices.Clone(cases), func(c testCase) bool { return special(c.name) })
+}
+
+// check runs one case and compares its answers with Kafka's.
+func (e *environment) check(t *testing.T, c testCase, want []exchange, count *tally) {
+	if len(want) == 0 {
+		t.Fatal("the golden file has no such case")
+	}
+	got, why := e.runCase(t, c)
+	var equal, allowed, refused, after int
+	wrote := false // a step that was refused would have written
+	for i, g := range got {
+		if i >= len(want) {
+			t.Fatalf("step %d is one more than Kafka was asked", g.Step)
+		}
+		w := want[i]
+		if w.API != g.API || w.Request != g.Request || fmt.Sprint(w.Version) != versionText(g.Version) || w.To != g.To {
+			t.Fatalf("step %d asks something else:\nKafka was asked %s %s v%v %s\nkz is asked %s %s v%v %s", g.Step, w.To, w.API, w.Version, w.Request, g.To, g.API, g.Version, g.Request)
+		}
+		if g.refused {
+			refused++
+			wrote = wrote || g.API == "Produce"
+			continue
+		}
+		var bad []gap
+		isAllowed, isAfter, isRefused := false, false, false
+		all := gaps("", asServed(w), canonical(t, g.Answer))
+		for _, d := range all {
+			if a := allow(c.name, g.Step, d); a != nil && a.refuses {
+				wrote, isRefused = true, true
+			}
+		}
+		for _, d := range all {
+			switch {
+			case allow(c.name, g.Step, d) != nil:
+				isAllowed = true
+			case wrote && afterWrite.MatchString(d.Field):
+				isAfter = true
+			default:
+				bad = append(bad, d)
+			}
+		}
+		switch {
+		case len(bad) > 0:
+			t.Errorf("step %d, %s v%v to %s, %s", g.Step, g.API, g.Version, g.To, g.Request)
+			for _, d := range bad {
+				t.Errorf("    %v", d)
+			}
+		case isRefused:
+			refused++
+		case isAllowed:
+			allowed++
+		case isAfter:
+			after++
+		default:
+			equal++
+		}
+	}
+	rest := len(want) - len(got)
+	if rest > 0 && why == "" {
+		t.Errorf("%d steps of Kafka's were not asked", rest)
+	}
+	if why != "" && !strings.HasSuffix(why, "is not served") && allow(c.name, len(got)+1, gap{Field: caseStopped, KZ: why}) == nil {
+		t.Errorf("the case stopped at step %d: %s", len(got)+1, why)
+	}
+	count.mu.Lock()
+	defer count.mu.Unlock()
+	count.cases++
+	count.equal, count.allowed, count.refused, count.after, count.unreached = count.equal+equal, count.allowed+allowed, count.refused+refused, count.after+after, count.unreached+rest
+}
+
+func versionText(v any) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// afterWrite matches the fields that tell of records and offsets.
+var afterWrite = regexp.MustCompile(`\.(BaseOffset|HighWatermark|LastStableOffset|LogStartOffset|Offset|RecordBatches.*)$`)
+
+// allow finds the entry of the list that covers a gap, or nil.
+func allow(name string, step int, d gap) *allowedGap {
+	for i := range allowedGaps {
+		a := &allowedGaps[i]
+		hit, err := path.Match(a.cases, name)
+		if err != nil {
+			panic(err)
+		}
+		if !hit || len(a.steps) > 0 && !slices.Contains(a.steps, step) || !regexp.MustCompile("^(?:"+a.field+")$").MatchString(d.Field) {
+			continue
+		}
+		if a.kz != "" && !regexp.MustCompile(a.kz).MatchString(fmt.Sprint(d.KZ)) {
+			continue
+		}
+		usedMu.Lock()
+		a.used = true
+		usedMu.Unlock()
+		return a
+	}
+	return nil
+}
+
+var usedMu sync.Mutex
+
+// reportUnused fails for entries of the list that nothing needed: what no longer differs must not be allowed to.
+func reportUnused(t *testing.T, concerns func(allowedGap) bool) {
+	t.Helper()
+	for _, a := range allowedGaps {
+		if !a.used && concerns(a) {
+			t.Errorf("no answer differs as this entry allows: cases %s, field %s, kz %q", a.cases, a.field, a.kz)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package answers
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Of what kz does not serve, everything that Kafka was asked is asked here too, once per API and
+// version: it is not advertised, and the connection closes without an answer. When an API becomes
+// served, its cases have to be written here, and this test says which.
+func TestWhatIsNotServedIsRefused(t *testing.T) {
+	e := start(t, true)
+	written := map[string]bool{}
+	for _, c := range cases {
+		written[c.name] = true
+	}
+	type version struct {
+		api string
+		n   int16
+	}
+	asked := map[version]int{}
+	missing := map[string]bool{}
+	for _, file := range []string{"golden", "fresh", "down"} {
+		all := golden(t, file)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			steps := all[name]
+			for _, x := range steps {
+				n, ok := x.Version.(float64)
+				if _, known := apiKey(x.API); !ok || !known || !strings.HasPrefix(x.Request, "{") {
+					continue
+				}
+				v := version{x.API, int16(n)}
+				if serves(v.api, v.n) {
+					if !written[name] && allServed(steps) {
+						missing[name] = true
+					}
+					continue
+				}
+				if asked[v]++; asked[v] == 1 {
+					e.checkRefusal(t, x)
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		t.Errorf("all that %s asks is served now: write the case", name)
+	}
+	apis, exchanges := map[string]bool{}, 0
+	for v, n := range asked {
+		apis[v.api] = true
+		exchanges += n
+	}
+	t.Logf("%d APIs in %d versions are refused; Kafka answered them %d times", len(apis), len(asked), exchanges)
+}
+
+// allServed says whether kz serves all that a case asks.
+func allServed(steps []exchange) bool {
+	for _, x := range steps {
+		if !x.served() {
+			return false
+		}
+	}
+	return true
+}
+
+var variable = regexp.MustCompile(`\$(pid|epoch|controller|sid2?|live)`)
+
+// checkRefusal asks x, with values of no meaning in the place of the case's.
+func (e *environment) checkRefusal(t *testing.T, x exchange) {
+	t.Helper()
+	c := &T{tb: t, env: e, vars: map[string]string{}, bin: map[string][]byte{}}
+	for _, m := range regexp.MustCompile(`@[^"]*`).FindAllString(x.Request, -1) {
+		c.bin[m[1:]] = good
+	}
+	conn := c.conn("leader")
+	p := conn.send(x.API, int16(x.Version.(float64)), variable.ReplaceAllString(x.Request, "1"))
+	if b, err := conn.readFrame(patience); err != errClosed {
+		t.Errorf("%s v%v is not advertised, so the connection must close: got %x, %v", x.API, x.Version, b, err)
+	}
+	if r, ok := rangeOf(p.api); ok {
+		for _, k := range kafkaAPIs(t) {
+			if apiName(k.ApiKey) == p.api && r.Max != k.MaxVersion {
+				t.Errorf("%s: kz serves up to version %d, Kafka up to %d", p.api, r.Max, k.MaxVersion)
+			}
+		}
+	}
+}

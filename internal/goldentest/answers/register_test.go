@@ -1,0 +1,33 @@
+package answers
+
+// The cases in the order of the golden file's making.
+func init() {
+	registerFresh()
+	registerFraming()
+	registerHeaders()
+	registerAPIVersions()
+	registerVersions()
+	registerMetadata()
+	registerProduce()
+	registerProduceFields()
+	registerProduceCodecs()
+	registerProduceRules()
+	registerProduceRequests()
+	registerIdempotence()
+	registerFetch()
+	registerFetchWaits()
+	registerFetchSessions()
+	registerFetchConversion()
+	registerListOffsets()
+	registerEpochs()
+	registerDeleteRecords()
+	registerCreateTopics()
+	registerCreateTopicsAssigned()
+	registerCreateTopicsMore()
+	registerDeleteTopics()
+	registerCreatePartitions()
+	registerConfigs()
+	registerCluster()
+	registerController()
+	registerDown()
+}

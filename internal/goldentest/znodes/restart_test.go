@@ -1,0 +1,72 @@
+package znodes
+
+import (
+	"testing"
+	"time"
+
+	"kz/zkpaths"
+)
+
+// A broker whose id or address is taken ends; ZooKeeper is restarted under the brokers.
+func TestRestarts(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.mustStart("broker-1", "broker-2")
+	c.topic("b", []int32{1, 2}, []int32{2, 1})
+	c.step("80-duplicate-broker-id", func() {
+		if c.start("broker-2-dup") {
+			c.t.Error("two brokers with one id run")
+		}
+	})
+	c.step("81-same-endpoint-other-id", func() {
+		other := c.broker("broker-3-dup")
+		other.Override("advertised.listeners", "PLAINTEXT://"+c.nodes["broker-2"].Addr)
+		if c.start("broker-3-dup") {
+			c.t.Error("two brokers at one address run")
+		}
+	})
+	c.step("83-zookeeper-restart-short", func() {
+		c.server.Stop()
+		c.server.StartAgain(c.t)
+		c.quiet(6 * time.Second)
+	})
+	c.step("84-zookeeper-restart-long", func() {
+		c.server.Stop()
+		c.quiet(10 * time.Second) // sessions are of 4
+		c.server.StartAgain(c.t)
+		c.quiet(8 * time.Second)
+	})
+	c.step("85-zookeeper-restart-brokers-asleep", func() {
+		one, two := c.broker("broker-1"), c.broker("broker-2")
+		one.Pause()
+		two.Pause()
+		c.server.Stop()
+		c.server.StartAgain(c.t)
+		c.exists(zkpaths.Broker(1), false)
+		c.exists(zkpaths.Broker(2), false)
+		c.nextController(1, []string{"broker-2"}, one.Resume)
+		two.Resume()
+		c.exists(zkpaths.Broker(2), true)
+		c.isr("b", 0, 2)
+		c.isr("b", 1, 2)
+	})
+}
+
+// A broker that comes back before its old session has ended finds its id taken, and ends.
+func TestBouncedTooFast(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "zookeeper.session.timeout.ms", "6000")
+	c.mustStart("broker-1", "broker-2")
+	c.topic("b", []int32{1, 2}, []int32{2, 1})
+	c.step("82-bounced-too-fast", func() {
+		c.broker("broker-2").Kill()
+		if c.start("broker-2") {
+			c.t.Error("the broker came up while its old session lived")
+		}
+		c.exists(zkpaths.Broker(2), false)
+		c.gone("b", 2, 2)
+		c.mustStart("broker-2")
+		c.isr("b", 0, 2)
+		c.isr("b", 1, 2)
+	})
+}
