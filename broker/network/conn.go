@@ -31,7 +31,7 @@ type conn struct {
 	host     string // ip in Java's form
 	log      zerolog.Logger
 
-	in       *bufio.Reader
+	in       *wire.FrameReader
 	header   wire.RequestHeader // of the last request
 	answers  chan answer        // from Request.end, any goroutine; room for the one there can be
 	lastUsed atomic.Int64       // unix nanoseconds; read by closeLeastRecentlyUsed
@@ -48,7 +48,7 @@ func newConn(s *Server, nc net.Conn, listener, ip string) *conn {
 		log:      s.log.With().Str("listener", listener).Stringer("client", nc.RemoteAddr()).Logger(),
 		answers:  make(chan answer, 1),
 	}
-	c.in = bufio.NewReaderSize(idleReader{c}, readAhead)
+	c.in = wire.NewFrameReader(bufio.NewReaderSize(idleReader{c}, readAhead))
 	c.lastUsed.Store(time.Now().UnixNano())
 	return c
 }
@@ -78,7 +78,7 @@ func (c *conn) run() {
 
 // one takes one request through the broker. An error ends the connection.
 func (c *conn) one() error {
-	frame, err := wire.ReadPooledFrame(c.in, c.server.cfg.MaxRequestBytes)
+	frame, err := c.in.Next(c.server.cfg.MaxRequestBytes)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 // A load is one produce run and the consume run of what it wrote.
 type load struct {
 	acks       string // "1", "all"
+	rf         int16  // 1 with acks=1, so that no replication goes on behind the answers; 3 with all
 	size       int
 	codec      string // "none", "lz4"
 	megabytes  int
@@ -25,13 +26,17 @@ type load struct {
 func loads(o options) []load {
 	var out []load
 	for _, acks := range []string{"1", "all"} {
+		rf := int16(1)
+		if acks == "all" {
+			rf = 3
+		}
 		for _, size := range []int{100, 1000} {
 			for _, codec := range []string{"none", "lz4"} {
 				mb := o.megabytes
 				if size == 100 { // the client's cost per record dominates
 					mb /= 4
 				}
-				out = append(out, load{acks, size, codec, mb, o.partitions})
+				out = append(out, load{acks, rf, size, codec, mb, o.partitions})
 			}
 		}
 	}
@@ -39,12 +44,12 @@ func loads(o options) []load {
 }
 
 func (l load) label() string {
-	return fmt.Sprintf("acks=%s, %d B, %s", l.acks, l.size, l.codec)
+	return fmt.Sprintf("acks=%s, rf %d, %d B, %s", l.acks, l.rf, l.size, l.codec)
 }
 
 func (l load) run(s *system, r *report) error {
 	topic := fmt.Sprintf("load-%s-%d-%s", l.acks, l.size, l.codec)
-	if err := createTopic(s.addrs, topic, l.partitions, 3); err != nil {
+	if err := createTopic(s.addrs, topic, l.partitions, l.rf); err != nil {
 		return err
 	}
 	records := l.megabytes * 1_000_000 / l.size

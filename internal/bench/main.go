@@ -38,9 +38,9 @@ func main() {
 	flag.IntVar(&o.megabytes, "mb", 512, "megabytes per produce run")
 	flag.IntVar(&o.rate, "rate", 5000, "records a second in the latency run")
 	flag.IntVar(&o.seconds, "seconds", 10, "length of the latency run")
-	flag.IntVar(&o.partitions, "partitions", 6, "partitions of the loaded topics (replication factor 3)")
+	flag.IntVar(&o.partitions, "partitions", 6, "partitions of the loaded topics")
 	flag.IntVar(&o.many, "many", 2000, "partitions of the failover run; 0 leaves it out")
-	flag.StringVar(&only, "only", "", "measure only the loads whose label matches, as in 'acks=all, 1000 B' or '^latency'")
+	flag.StringVar(&only, "only", "", "measure only the loads whose label matches, as in 'acks=all.*1000 B' or '^latency'")
 	flag.Parse()
 	o.systems = strings.Split(systems, ",")
 	var err error

@@ -170,9 +170,9 @@ func (c *Conn) expect(call *Call) error {
 // read is the connection's goroutine: it hands each frame to the oldest pending call.
 func (c *Conn) read() {
 	defer close(c.ended)
-	r := bufio.NewReaderSize(c.nc, readAhead)
+	frames := NewFrameReader(bufio.NewReaderSize(c.nc, readAhead))
 	for {
-		frame, err := ReadPooledFrame(r, math.MaxInt32)
+		frame, err := frames.Next(math.MaxInt32)
 		if err == nil {
 			err = c.answer(frame)
 		}

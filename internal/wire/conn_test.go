@@ -398,12 +398,12 @@ func BenchmarkDo(b *testing.B) {
 			return
 		}
 		defer nc.Close()
-		in := bufio.NewReader(nc)
+		in := NewFrameReader(bufio.NewReader(nc))
 		var out []byte
 		resp := metadataOf(1)
 		resp.SetVersion(1)
 		for {
-			frame, err := ReadPooledFrame(in, 1<<30)
+			frame, err := in.Next(1 << 30)
 			if err != nil {
 				return
 			}

@@ -15,8 +15,9 @@ import (
 // arrived whenever that is full. So a claimed 100 MB costs 64 KiB until bytes come, while
 // the common frame is read into its final place without being copied.
 const (
-	firstStep = 64 << 10
-	growStep  = 16
+	firstStep  = 64 << 10
+	growStep   = 16
+	secondStep = firstStep * growStep
 )
 
 // FrameSizeError is a size that is negative or above the limit. The stream cannot be
@@ -51,27 +52,40 @@ func ReadFrame(r io.Reader, max int32) ([]byte, error) {
 	}
 }
 
-// ReadPooledFrame is ReadFrame into a buffer of the pool, which the caller frees.
-func ReadPooledFrame(r *bufio.Reader, max int32) (*Buffer, error) {
-	head, err := r.Peek(4)
+// FrameReader reads the frames of one connection into buffers of the pool. One goroutine
+// uses it.
+type FrameReader struct {
+	r *bufio.Reader
+	// credit is the first step of the next frame: a peer that has sent much gets as much
+	// at once, up to the second step, and its frames are not copied on the way.
+	credit int
+}
+
+// NewFrameReader reads from r.
+func NewFrameReader(r *bufio.Reader) *FrameReader { return &FrameReader{r: r, credit: firstStep} }
+
+// Next is ReadFrame into a buffer that the caller frees.
+func (f *FrameReader) Next(limit int32) (*Buffer, error) {
+	head, err := f.r.Peek(4)
 	if err != nil {
 		if err == io.EOF && len(head) > 0 {
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, err
 	}
-	n, err := checkSize(head, max)
+	n, err := checkSize(head, limit)
 	if err != nil {
 		return nil, err
 	}
-	r.Discard(4) // cannot fail: it was peeked
-	buf, have := GetBuffer(min(n, firstStep)), 0
+	f.r.Discard(4) // cannot fail: it was peeked
+	buf, have := GetBuffer(min(n, f.credit)), 0
 	for {
-		if err := readAll(r, buf.B[have:]); err != nil {
+		if err := readAll(f.r, buf.B[have:]); err != nil {
 			buf.Free()
 			return nil, err
 		}
 		if have = len(buf.B); have == n {
+			f.credit = min(secondStep, max(f.credit, n))
 			return buf, nil
 		}
 		bigger := GetBuffer(nextStep(have, n))

@@ -19,8 +19,8 @@ func framed(body []byte) []byte {
 // readers are the two ways to read a frame; they must behave alike.
 var readers = map[string]func(io.Reader, int32) ([]byte, error){
 	"ReadFrame": ReadFrame,
-	"ReadPooledFrame": func(r io.Reader, max int32) ([]byte, error) {
-		b, err := ReadPooledFrame(bufio.NewReaderSize(r, 64), max)
+	"FrameReader": func(r io.Reader, max int32) ([]byte, error) {
+		b, err := NewFrameReader(bufio.NewReaderSize(r, 64)).Next(max)
 		if err != nil {
 			return nil, err
 		}
@@ -86,6 +86,29 @@ func TestAClaimedSizeCostsLittle(t *testing.T) {
 	}
 }
 
+// A peer's credit is what it has delivered, whole frames only, and never more than the second step.
+func TestFrameReaderCredit(t *testing.T) {
+	var in []byte
+	for _, n := range []int{10, 200 << 10, 10, 3 << 20} {
+		in = append(in, framed(make([]byte, n))...)
+	}
+	in = append(in, 0x06, 0x40, 0, 0, 1) // claims 100 MB, sends one byte
+	f := NewFrameReader(bufio.NewReader(bytes.NewReader(in)))
+	for i, want := range []int{firstStep, 200 << 10, 200 << 10, secondStep} {
+		b, err := f.Next(100 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Free()
+		if f.credit != want {
+			t.Errorf("after frame %d: %d, want %d", i, f.credit, want)
+		}
+	}
+	if _, err := f.Next(200 << 20); err != io.ErrUnexpectedEOF || f.credit != secondStep {
+		t.Errorf("a claim alone: %v, credit %d", err, f.credit)
+	}
+}
+
 func TestBuffers(t *testing.T) {
 	for _, n := range []int{0, 1, 1023, 1024, 1025, 1 << 20, 1<<24 - 1, 1 << 24} {
 		b := GetBuffer(n)
@@ -109,12 +132,12 @@ func FuzzReadFrame(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	f.Add([]byte{0, 0, 4, 0, 1})
 	f.Fuzz(func(t *testing.T, in []byte) {
-		plain, pooled := bytes.NewReader(in), bufio.NewReaderSize(bytes.NewReader(in), 16)
+		plain, pooled := bytes.NewReader(in), NewFrameReader(bufio.NewReaderSize(bytes.NewReader(in), 16))
 		for {
 			a, errA := ReadFrame(plain, 1024)
-			b, errB := ReadPooledFrame(pooled, 1024)
+			b, errB := pooled.Next(1024)
 			if (errA == nil) != (errB == nil) {
-				t.Fatalf("ReadFrame %v, ReadPooledFrame %v", errA, errB)
+				t.Fatalf("ReadFrame %v, FrameReader %v", errA, errB)
 			}
 			if errA != nil {
 				return
