@@ -249,6 +249,45 @@ func TestCreatePartitionsRewritesTheAssignment(t *testing.T) {
 	}
 }
 
+// Kafka lets the last of two writers win: partitions that the first one made, and that
+// hold records by then, vanish from the znode.
+func TestPartitionsAreAddedToWhatSomebodyElseAddedMeanwhile(t *testing.T) {
+	for _, row := range []struct {
+		rule  string
+		rival string
+		count int32
+		code  kafkaerr.Code
+		node  string
+	}{
+		{"fewer than we want: we add the rest", `{"version":3,"partitions":{"0":[1],"1":[3]}}`, 3, kafkaerr.None, `"partitions":{"0":[1],"1":[3],"2":[3]}`},
+		{"more than we want: we refuse", `{"version":3,"partitions":{"0":[1],"1":[3],"2":[3]}}`, 2, kafkaerr.InvalidPartitions, `"partitions":{"0":[1],"1":[3],"2":[3]}`},
+	} {
+		t.Run(row.rule, func(t *testing.T) {
+			r := newRoom(t)
+			r.tree.put("/brokers/topics/t", `{"version":3,"partitions":{"0":[1]}}`)
+			r.tree.rival = map[string]string{"/brokers/topics/t": row.rival}
+			_, err := r.topics.AddPartitions(context.Background(), MorePartitions{Name: "t", Count: row.count}, []Broker{{ID: 1}, {ID: 2}, {ID: 3}}, false)
+			if kafkaerr.CodeOf(err) != row.code {
+				t.Errorf("got %v", err)
+			}
+			if data, _, _ := r.tree.Get(context.Background(), "/brokers/topics/t"); !strings.Contains(string(data), row.node) {
+				t.Errorf("the znode is %s", data)
+			}
+		})
+	}
+}
+
+// A write whose answer was lost finds its own data over the version it was made for.
+func TestAddPartitionsReadsBackItsOwnEcho(t *testing.T) {
+	r := newRoom(t)
+	r.tree.put("/brokers/topics/t", `{"version":3,"partitions":{"0":[1]}}`)
+	r.tree.echo["/brokers/topics/t"] = true
+	all, err := r.topics.AddPartitions(context.Background(), MorePartitions{Name: "t", Count: 2}, []Broker{{ID: 1}, {ID: 2}}, false)
+	if err != nil || len(all) != 2 {
+		t.Errorf("got %v, %v", all, err)
+	}
+}
+
 // Ref: Kafka 2.8 DefaultAutoTopicCreationManager
 func TestAutoCreate(t *testing.T) {
 	r := newRoom(t, "offsets.topic.num.partitions", "2", "num.partitions", "3")

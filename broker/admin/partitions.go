@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"kz/internal/kafkaerr"
-	"kz/internal/zk"
 	"kz/zkpaths"
 )
 
@@ -48,14 +47,25 @@ func (m *Manager) CreatePartitions(topics []MorePartitions, timeout time.Duratio
 // reassignment under way, unknown topic, count, unknown brokers, number of assignments,
 // each assignment. Mirrors AdminZkClient.addPartitions and ZkAdminManager.createPartitions.
 func (t *Topics) AddPartitions(ctx context.Context, more MorePartitions, brokers []Broker, validateOnly bool) (Assignment, error) {
-	old, ok, err := t.Assignment(ctx, more.Name)
+	grow := func(old zkpaths.TopicAssignment, exists bool) (Assignment, error) {
+		return grown(old, exists, more, brokers)
+	}
+	if !validateOnly {
+		return t.ChangeAssignment(ctx, more.Name, grow)
+	}
+	old, exists, err := t.Assignment(ctx, more.Name)
 	if err != nil {
 		return nil, err
 	}
+	return grow(old, exists)
+}
+
+// grown is a topic's old partitions and the new ones.
+func grown(old zkpaths.TopicAssignment, exists bool, more MorePartitions, brokers []Broker) (Assignment, error) {
 	if len(old.Adding) > 0 || len(old.Removing) > 0 {
 		return nil, kafkaerr.New(kafkaerr.ReassignmentInProgress, fmt.Sprintf("A partition reassignment is in progress for the topic '%s'.", more.Name))
 	}
-	if !ok || len(old.Partitions) == 0 {
+	if !exists || len(old.Partitions) == 0 {
 		return nil, kafkaerr.New(kafkaerr.UnknownTopicOrPartition, fmt.Sprintf("The topic '%s' does not exist.", more.Name))
 	}
 	added, err := assignAdded(old.Partitions, more, brokers)
@@ -64,13 +74,6 @@ func (t *Topics) AddPartitions(ctx context.Context, more MorePartitions, brokers
 	}
 	all := Assignment(maps.Clone(old.Partitions))
 	maps.Copy(all, added)
-	if validateOnly {
-		return all, nil
-	}
-	old.Partitions = all
-	if _, err := t.store.Set(ctx, zkpaths.Topic(more.Name), old.Encode(), zk.AnyVersion); err != nil {
-		return nil, fmt.Errorf("write %s: %w", zkpaths.Topic(more.Name), err)
-	}
 	return all, nil
 }
 

@@ -27,7 +27,8 @@ type tree struct {
 	writes   []string // every write that succeeded or failed, in order
 	children map[string]func(zk.EventType)
 	armed    map[string]bool
-	echo     map[string]bool // creates whose first answer is lost: done, then NODEEXISTS with Retried
+	echo     map[string]bool   // writes whose first answer is lost: done, then NODEEXISTS or BADVERSION with Retried
+	rival    map[string]string // what somebody else writes to a node right after it was read
 }
 
 type node struct {
@@ -82,6 +83,13 @@ func (t *tree) Do(ctx context.Context, ops ...zk.Op) (out []zk.Result) {
 			out = append(out, r)
 			continue
 		}
+		if op.Kind == zk.OpSet {
+			if r.Stat, r.Err = t.set(op.Path, op.Data, op.Version); r.Err == nil && t.echo[op.Path] {
+				r.Err, r.Retried = zk.BadVersion, true
+			}
+			out = append(out, r)
+			continue
+		}
 		r.Path = op.Path
 		if op.Sequential {
 			r.Path = fmt.Sprintf("%s%010d", op.Path, t.sequence)
@@ -105,7 +113,13 @@ func (t *tree) Get(ctx context.Context, p string) ([]byte, zk.Stat, error) {
 	if !ok {
 		return nil, zk.Stat{}, zk.NoNode
 	}
-	return n.data, n.stat, nil
+	data, stat := n.data, n.stat
+	if rival, ok := t.rival[p]; ok {
+		delete(t.rival, p)
+		n.data = []byte(rival)
+		n.stat.Version++
+	}
+	return data, stat, nil
 }
 
 func (t *tree) Exists(ctx context.Context, p string) (zk.Stat, bool, error) {
@@ -138,10 +152,18 @@ func (t *tree) Children(ctx context.Context, p string, watch bool) (out []string
 func (t *tree) Set(ctx context.Context, p string, data []byte, version int32) (zk.Stat, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.set(p, data, version)
+}
+
+func (t *tree) set(p string, data []byte, version int32) (zk.Stat, error) {
 	n, ok := t.nodes[p]
 	if !ok {
 		t.note("set", p, data, zk.NoNode)
 		return zk.Stat{}, zk.NoNode
+	}
+	if version != zk.AnyVersion && version != n.stat.Version {
+		t.note("set", p, data, zk.BadVersion)
+		return zk.Stat{}, zk.BadVersion
 	}
 	n.data = data
 	n.stat.Version++

@@ -106,21 +106,67 @@ func SomeRacksMissing(brokers []Broker) bool {
 
 // Assignment reads /brokers/topics/<name>; false when there is no such topic.
 func (t *Topics) Assignment(ctx context.Context, name string) (zkpaths.TopicAssignment, bool, error) {
+	a, _, ok, err := t.assignment(ctx, name)
+	return a, ok, err
+}
+
+// assignment is Assignment with the znode's version.
+func (t *Topics) assignment(ctx context.Context, name string) (a zkpaths.TopicAssignment, version int32, ok bool, err error) {
 	if topic.ValidateName(name) != nil {
-		return zkpaths.TopicAssignment{}, false, nil // it could be no path
+		return a, 0, false, nil // it could be no path
 	}
-	data, _, err := t.store.Get(ctx, zkpaths.Topic(name))
+	data, stat, err := t.store.Get(ctx, zkpaths.Topic(name))
 	if errors.Is(err, zk.NoNode) {
-		return zkpaths.TopicAssignment{}, false, nil
+		return a, 0, false, nil
 	}
 	if err != nil {
-		return zkpaths.TopicAssignment{}, false, err
+		return a, 0, false, err
 	}
-	a, err := zkpaths.DecodeTopicAssignment(data)
-	if err != nil {
-		return a, false, fmt.Errorf("%s: %w", zkpaths.Topic(name), err)
+	if a, err = zkpaths.DecodeTopicAssignment(data); err != nil {
+		return a, 0, false, fmt.Errorf("%s: %w", zkpaths.Topic(name), err)
 	}
-	return a, true, nil
+	return a, stat.Version, true, nil
+}
+
+// ChangeAssignment replaces a topic's partitions by what change makes of those there are;
+// exists says whether there is such a topic. It returns what it wrote. The write counts
+// only over the version that was read: who else changed the topic meanwhile is not undone,
+// and change is asked again.
+func (t *Topics) ChangeAssignment(ctx context.Context, name string, change func(old zkpaths.TopicAssignment, exists bool) (Assignment, error)) (Assignment, error) {
+	for {
+		a, version, exists, err := t.assignment(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all, err := change(a, exists)
+		if err != nil {
+			return nil, err
+		}
+		a.Partitions = all
+		path := zkpaths.Topic(name)
+		done, err := t.replace(ctx, path, a.Encode(), version)
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", path, err)
+		}
+		if done {
+			return all, nil
+		}
+	}
+}
+
+// replace writes a node over the version that was read; false: somebody else wrote it.
+// When the connection was lost meanwhile, BADVERSION may be the echo of our own write: the
+// node, read back, tells.
+func (t *Topics) replace(ctx context.Context, path string, data []byte, version int32) (done bool, err error) {
+	r := t.store.Do(ctx, zk.SetOp(path, data, version))[0]
+	switch {
+	case !errors.Is(r.Err, zk.BadVersion):
+		return r.Err == nil, r.Err
+	case !r.Retried:
+		return false, nil
+	}
+	there, stat, err := t.store.Get(ctx, path)
+	return err == nil && stat.Version == version+1 && bytes.Equal(there, data), err
 }
 
 // Create checks and writes a new topic: first its config, then its assignment.

@@ -131,23 +131,30 @@ func (s *zkTopics) alterConfig(ctx context.Context, name string, t newTopic) err
 
 // addPartitions extends the assignment. Mirrors AdminZkClient.addPartitions.
 func (s *zkTopics) addPartitions(ctx context.Context, name string, t newTopic) error {
-	have, ok, err := s.topics.Assignment(ctx, name)
-	if err != nil || !ok {
-		return errors.Join(err, kafkaerr.New(kafkaerr.InvalidTopicException, fmt.Sprintf("The topic %s does not exist", name)))
-	}
-	n := len(have.Partitions)
-	first, ok := have.Partitions[0]
+	_, err := s.topics.ChangeAssignment(ctx, name, func(have zkpaths.TopicAssignment, exists bool) (admin.Assignment, error) {
+		if !exists {
+			return nil, kafkaerr.New(kafkaerr.InvalidTopicException, fmt.Sprintf("The topic %s does not exist", name))
+		}
+		return s.grown(ctx, name, have.Partitions, t)
+	})
+	return err
+}
+
+// grown is the partitions there are and those asked for.
+func (s *zkTopics) grown(ctx context.Context, name string, have admin.Assignment, t newTopic) (admin.Assignment, error) {
+	n := len(have)
+	first, ok := have[0]
 	if !ok {
-		return fmt.Errorf("Unexpected existing replica assignment for topic '%s', partition id 0 is missing.", name)
+		return nil, fmt.Errorf("Unexpected existing replica assignment for topic '%s', partition id 0 is missing.", name)
 	}
 	more := int(t.partitions) - n
 	if more <= 0 {
-		return kafkaerr.New(kafkaerr.InvalidPartitions, fmt.Sprintf(
+		return nil, kafkaerr.New(kafkaerr.InvalidPartitions, fmt.Sprintf(
 			"The number of partitions for a topic can only be increased. Topic %s currently has %d partitions, %d would not be an increase.", name, n, t.partitions))
 	}
 	brokers, err := s.brokers(ctx, t.rackAware)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	added := admin.Assignment{}
 	for i := n; i < len(t.assignment); i++ {
@@ -159,11 +166,11 @@ func (s *zkTopics) addPartitions(ctx context.Context, name string, t newTopic) e
 		added, err = admin.AssignMore(brokers, more, first, n)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	maps.Copy(have.Partitions, added)
-	_, err = s.zk.Set(ctx, zkpaths.Topic(name), have.Encode(), zk.AnyVersion)
-	return err
+	all := maps.Clone(have)
+	maps.Copy(all, added)
+	return all, nil
 }
 
 // checkAdded refuses explicit replicas as AdminZkClient.validateReplicaAssignment does.
