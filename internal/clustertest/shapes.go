@@ -93,3 +93,18 @@ func UnlikeShapes(shapes map[string]map[Kind]map[string]bool) (alike int, unlike
 	}
 	return alike, unlike
 }
+
+// OneSided lists the acts that only brokers of one kind did, with that kind: the other may never have had
+// occasion, or does it another way.
+func OneSided(shapes map[string]map[Kind]map[string]bool) []string {
+	var out []string
+	for _, act := range slices.Sorted(maps.Keys(shapes)) {
+		switch {
+		case len(shapes[act][KZ]) == 0:
+			out = append(out, "Kafka: "+act)
+		case len(shapes[act][Kafka]) == 0:
+			out = append(out, "kz: "+act)
+		}
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package mixedtest_test
+
+import (
+	"regexp"
+	"testing"
+
+	"kz/internal/clustertest"
+)
+
+// allowed are the complaints that Apache Kafka also makes among its own when brokers are started,
+// stopped, killed and frozen as here. Each was seen in a run with KZ_MIXED=kafka. A pattern sees the
+// level, the message, the logger, and the first lines of the stack trace.
+var allowed = []struct{ pattern, why string }{
+	{`^WARN No meta\.properties file under dir `, "the first start on an empty directory"},
+
+	{`^WARN \[ReplicaFetcher [^]]*\] Connection to node \d+ \S+ could not be established\.`, "the leader is dead"},
+	{`^WARN \[ReplicaFetcher [^]]*\] Error in response for fetch request [\s\S]*java\.io\.IOException: (Connection to .* (was disconnected before the response was read|failed)|Client was shutdown)`, "the leader died, was frozen, or ends"},
+	{`^WARN \[ReplicaFetcher [^]]*\] Received UNKNOWN_TOPIC_OR_PARTITION from the leader for partition `, "the follower was told of the topic before the leader was"},
+	{`^WARN \[ReplicaFetcher [^]]*\] Partition \S+ marked as failed `, "the leader was told of a later epoch before the follower was; anything else is preceded by an ERROR of its own"},
+
+	{`^ERROR \[Broker id=\d+\] Received LeaderAndIsrRequest .* but cannot become follower since the new leader -1 is unavailable\.`, "a new controller first takes dead replicas out, the leader among them, and elects then"},
+	{`^WARN \[Log partition=\S+ dir=\S+\] Non-monotonic update of high watermark from `, "a follower that was ahead truncates"},
+
+	{`^WARN Client session timed out, have not heard from server `, "the broker was frozen"},
+	{`^WARN Unable to reconnect to ZooKeeper service, session 0x[0-9a-f]+ has expired`, "the broker was frozen"},
+	{`^ERROR Uncaught exception in scheduled task 'isr-(expiration|change-propagation)' [\s\S]*SessionExpiredException`, "the broker was frozen"},
+	{`^ERROR \[Controller id=\d+\] Error (while electing or becoming controller|processing event) [\s\S]*(SessionExpiredException|ControllerMovedException)`, "the controller was frozen, or deposed"},
+
+	{`^WARN \[Controller id=\d+, targetBrokerId=\d+\] Connection to node \d+ \S+ could not be established\.`, "the controller tries to reach a broker that is dead and not yet given up"},
+	{`^WARN \[RequestSendThread controllerId=\d+\] Controller \d+ epoch \d+ fails to send request [\s\S]*java\.io\.IOException`, "the same"},
+	{`^WARN \[RequestSendThread controllerId=\d+\] Controller \d+'s connection to broker .* was unsuccessful [\s\S]*java\.io\.IOException`, "the same"},
+}
+
+// numberOrName is what makes two complaints of one sort differ: numbers, and partitions.
+var numberOrName = regexp.MustCompile(`[A-Za-z-]+-\d+\b|\d+`)
+
+// uncomplaining fails the test with what Apache Kafka's log complains about beyond that: once per sort.
+func uncomplaining(t *testing.T, c *clustertest.Processes) {
+	t.Helper()
+	var patterns []*regexp.Regexp
+	for _, a := range allowed {
+		patterns = append(patterns, regexp.MustCompile(a.pattern))
+	}
+	total := 0
+	for _, n := range c.OfKind(clustertest.Kafka) {
+		sorts := map[string][]clustertest.Complaint{}
+		for _, complaint := range clustertest.Complaints(t, n) {
+			total++
+			line := complaint.Level + " " + complaint.Text
+			if !matchesAny(patterns, line+"\n"+complaint.Trace) {
+				sort := trimmed(numberOrName.ReplaceAllString(line, "#"), 160)
+				sorts[sort] = append(sorts[sort], complaint)
+			}
+		}
+		for _, found := range sorts {
+			t.Errorf("broker %d's log, %d times: %s %s\n%s", n.ID, len(found), found[0].Level, trimmed(found[0].Text, 600), found[0].Trace)
+		}
+	}
+	t.Logf("Apache Kafka's logs hold %d lines at WARN or above", total)
+}
+
+func matchesAny(patterns []*regexp.Regexp, s string) bool {
+	for _, p := range patterns {
+		if p.MatchString(s) {
+			return true
+		}
+	}
+	return false
+}
+
+func trimmed(s string, n int) string { return s[:min(n, len(s))] }

@@ -1,0 +1,103 @@
+package mixedtest_test
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"kz/internal/clustertest"
+)
+
+// quick are server.properties under which a failure is noticed in seconds. Sessions are longer than in
+// all-kz clusters: a JVM that starts beside another on two cores pauses for a second or two.
+func quick(more ...string) map[string]string {
+	m := map[string]string{
+		"zookeeper.session.timeout.ms":                  "4000",
+		"zookeeper.connection.timeout.ms":               "60000",
+		"replica.lag.time.max.ms":                       "6000",
+		"replica.fetch.backoff.ms":                      "200",
+		"auto.leader.rebalance.enable":                  "false",
+		"auto.create.topics.enable":                     "false",
+		"controlled.shutdown.retry.backoff.ms":          "500",
+		"num.recovery.threads.per.data.dir":             "2",
+		"replica.high.watermark.checkpoint.interval.ms": "500",
+		"offsets.topic.num.partitions":                  "1",
+		"log.index.interval.bytes":                      "1024",
+	}
+	for i := 0; i+1 < len(more); i += 2 {
+		m[more[i]] = more[i+1]
+	}
+	return m
+}
+
+// rounds is how often a test repeats its act: few in an ordinary run, KZ_ROUNDS in a long one.
+func rounds(t *testing.T, few int) int {
+	t.Helper()
+	s := os.Getenv("KZ_ROUNDS")
+	if s == "" {
+		return few
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatalf("KZ_ROUNDS=%q: %v", s, err)
+	}
+	return n
+}
+
+// seeded is a source of random moments whose seed is printed; KZ_SEED replays it.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("KZ_SEED"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("KZ_SEED=%q: %v", s, err)
+		}
+		seed = n
+	}
+	t.Logf("KZ_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// output runs a program with a deadline and returns its stdout.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\nstdout: %.2000s\nstderr: %.2000s", name, strings.Join(args, " "), err, stdout.Bytes(), stderr.Bytes())
+	}
+	return stdout.String()
+}
+
+// kzTopics and kafkaTopics are the same tool of the two kinds.
+func kzTopics(t *testing.T, args ...string) string {
+	t.Helper()
+	return output(t, clustertest.Binary(t), append([]string{"topics"}, args...)...)
+}
+
+func kafkaTopics(t *testing.T, args ...string) string {
+	t.Helper()
+	return output(t, clustertest.ReferenceKafka(t), append([]string{"kafka-topics"}, args...)...)
+}
+
+func eventually(t *testing.T, within time.Duration, what string, cond func() (bool, string)) {
+	t.Helper()
+	clustertest.Eventually(t, within, what, cond)
+}
