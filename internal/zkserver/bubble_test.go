@@ -3,7 +3,9 @@ package zkserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +24,7 @@ func bubbled(t *testing.T, cfg Config, test func(t *testing.T, s *Server, networ
 		cfg.Network, cfg.Addr = network, "127.0.0.1:2181"
 		events := &diary{}
 		cfg.Journal = journal.New(-1)
-		cfg.Journal.Subscribe(func(ev journal.Event) { events.list = append(events.list, ev) })
+		cfg.Journal.Subscribe(events.add)
 		s := start(t, cfg)
 		test(t, s, network, events)
 		s.Stop()
@@ -30,11 +32,26 @@ func bubbled(t *testing.T, cfg Config, test func(t *testing.T, s *Server, networ
 }
 
 // diary is what the journal said. In a bubble, look at it after synctest.Wait.
-type diary struct{ list []journal.Event }
+type diary struct {
+	mu   sync.Mutex
+	list []journal.Event
+}
+
+func (d *diary) add(ev journal.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.list = append(d.list, ev)
+}
+
+func (d *diary) all() []journal.Event {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.list)
+}
 
 func (d *diary) count(k journal.Kind) int {
 	n := 0
-	for _, ev := range d.list {
+	for _, ev := range d.all() {
 		if ev.Kind == k {
 			n++
 		}
@@ -65,8 +82,8 @@ func TestSilentSessionEndsOnTheNextTick(t *testing.T) {
 				t.Error("its connection is still open")
 			}
 			root, _ := watcher.stat("/")
-			if root.numChildren != 1 || root.pzxid != s.zxid || root.cversion != -1+4 {
-				t.Errorf("the root after it: %+v at zxid %x", root, s.zxid)
+			if last := watcher.call(exists("/")).zxid; root.numChildren != 1 || root.pzxid != last || root.cversion != -1+4 {
+				t.Errorf("the root after it: %+v at zxid %x", root, last)
 			}
 		})
 	}
@@ -88,9 +105,11 @@ func TestThreeHoursOfPings(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if events.count(journal.SessionExpired) != 1 || len(s.sessions) != 0 || s.tree.nodes["/e"] != nil {
-			t.Errorf("the silent session is still there")
-		}
+		s.on(func() {
+			if events.count(journal.SessionExpired) != 1 || len(s.sessions) != 0 || s.tree.nodes["/e"] != nil {
+				t.Errorf("the silent session is still there")
+			}
+		})
 	})
 	if took := time.Since(real); took > 20*time.Second {
 		t.Errorf("three virtual hours took %v", took)
@@ -122,9 +141,11 @@ func TestOwnClientInVirtualTime(t *testing.T) {
 		}
 		faults.HealAll()
 		time.Sleep(30 * time.Second)
-		if c.SessionID() == first || len(s.sessions) != 1 {
-			t.Errorf("no new session: %d sessions", len(s.sessions))
-		}
+		s.on(func() {
+			if c.SessionID() == first || len(s.sessions) != 1 {
+				t.Errorf("no new session: %d sessions", len(s.sessions))
+			}
+		})
 	})
 }
 
@@ -145,9 +166,11 @@ func TestSessionsOutliveAPauseOfTheServer(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
-		if s.sessions[c.id] == nil || s.sessions[other.id] != nil {
-			t.Error("after the pause timeouts do not count as before")
-		}
+		s.on(func() {
+			if s.sessions[c.id] == nil || s.sessions[other.id] != nil {
+				t.Error("after the pause timeouts do not count as before")
+			}
+		})
 	})
 }
 
@@ -246,7 +269,7 @@ func TestJournal(t *testing.T) {
 		other.must(watching(exists("/e")))
 		c.must(bareOp{opCloseSession})
 		var told []string
-		for _, ev := range events.list[2:] {
+		for _, ev := range events.all()[2:] {
 			who := map[string]string{sessionName(c.id): "c", sessionName(other.id): "other"}[ev.Session]
 			cause := ""
 			if ev.Cause != 0 {

@@ -15,8 +15,6 @@ import (
 	"kz/internal/link"
 )
 
-func exit(code int) { os.Exit(code) }
-
 // start runs a server on a free port until the test ends.
 func start(t testing.TB, cfg Config) *Server {
 	t.Helper()

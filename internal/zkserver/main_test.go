@@ -1,6 +1,8 @@
 package zkserver
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -8,10 +10,13 @@ import (
 	"kz/internal/zktest"
 )
 
+// TestMain looks for goroutines that are left when every server has been stopped.
 func TestMain(m *testing.M) {
-	defer zktest.StopShared()
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		zktest.StopShared()
-		exit(code)
-	}))
+	code := m.Run()
+	zktest.StopShared()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
