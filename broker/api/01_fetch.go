@@ -1,7 +1,6 @@
 package api
 
 import (
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -37,15 +36,8 @@ func (a *API) fetch(c *call) {
 		a.fetched(c, &req, x, nil)
 		return
 	}
-	wanted, failed := a.split(x.Partitions(), req.MaxBytes)
-	respond := func(results []replica.FetchResult) {
-		a.fetched(c, &req, x, append(results, failed...))
-	}
-	if len(wanted) == 0 {
-		respond(nil)
-		return
-	}
-	a.d.Replicas.Fetch(replica.FetchParams{
+	a.refuse(x, req.MaxBytes)
+	a.d.Replicas.FetchIn(x, replica.FetchParams{
 		ReplicaID:     req.ReplicaID,
 		MaxWait:       time.Duration(req.MaxWaitMillis) * time.Millisecond,
 		MinBytes:      int(req.MinBytes),
@@ -54,7 +46,7 @@ func (a *API) fetch(c *call) {
 		AnyReplica:    !follower && req.Version >= 11,
 		ClientRack:    req.Rack,
 		ClientHost:    c.clientHost,
-	}, wanted, respond)
+	}, func(results []replica.FetchResult) { a.fetched(c, &req, x, results) })
 }
 
 // readCommitted is the isolation level that sees no open and no aborted transaction;
@@ -99,30 +91,21 @@ func forgotten(req *kmsg.FetchRequest) []topic.Partition {
 	return out
 }
 
-// split takes out what cannot be fetched: partitions the cluster does not know, and
-// negative limits, on which Kafka stumbles. parts, which the session looks at again, is
-// left as it is; mostly nothing is taken out, and then it is returned itself.
-func (a *API) split(parts []replica.FetchPartition, maxBytes int32) (wanted []replica.FetchPartition, failed []replica.FetchResult) {
-	s := a.d.Metadata.Current()
-	wanted = parts
-	for i, p := range parts {
-		code := kafkaerr.None
-		if _, ok := s.Partition(p.Partition); !ok {
-			code = kafkaerr.UnknownTopicOrPartition
-		} else if maxBytes < 0 || p.MaxBytes < 0 {
-			code = kafkaerr.UnknownServerError
-		}
-		switch {
-		case code != kafkaerr.None:
-			if len(failed) == 0 {
-				wanted = slices.Clone(parts[:i])
-			}
-			failed = append(failed, replica.FailedFetch(p.Partition, code))
-		case len(failed) > 0:
-			wanted = append(wanted, p)
-		}
+// refuse takes out what cannot be fetched: partitions the cluster does not know, and
+// negative limits, on which Kafka stumbles.
+func (a *API) refuse(x *replica.FetchContext, maxBytes int32) {
+	if maxBytes < 0 {
+		x.VisitAll()
 	}
-	return wanted, failed
+	x.Refuse(func(p *replica.FetchPartition) kafkaerr.Code {
+		switch _, known := a.d.Metadata.Current().Partition(p.Partition); {
+		case !known:
+			return kafkaerr.UnknownTopicOrPartition
+		case maxBytes < 0 || p.MaxBytes < 0:
+			return kafkaerr.UnknownServerError
+		}
+		return kafkaerr.None
+	})
 }
 
 // fetched answers with what the session lets through.

@@ -36,7 +36,7 @@ type Replicas interface {
 	StopReplicas(controllerID, controllerEpoch int32, states map[topic.Partition]replica.StopState) (map[topic.Partition]kafkaerr.Code, kafkaerr.Code)
 	UpdateMetadata(u metadata.Update) (deleted []topic.Partition, code kafkaerr.Code)
 	AppendRecords(timeout time.Duration, acks int16, internalTopicsAllowed bool, records map[topic.Partition][]byte, respond func(map[topic.Partition]replica.ProduceResult))
-	Fetch(p replica.FetchParams, parts []replica.FetchPartition, respond func([]replica.FetchResult))
+	FetchIn(x *replica.FetchContext, p replica.FetchParams, respond func([]replica.FetchResult))
 	ListOffset(q replica.OffsetQuery) (commitlog.TimestampOffset, error)
 	EpochEnd(p topic.Partition, currentLeaderEpoch, epoch int32) (largest int32, end int64, code kafkaerr.Code)
 }

@@ -117,7 +117,8 @@ func (r *replicas) AppendRecords(timeout time.Duration, acks int16, internal boo
 	}
 	respond(out)
 }
-func (r *replicas) Fetch(p replica.FetchParams, parts []replica.FetchPartition, respond func([]replica.FetchResult)) {
+func (r *replicas) FetchIn(x *replica.FetchContext, p replica.FetchParams, respond func([]replica.FetchResult)) {
+	parts := x.Partitions()
 	r.params = p
 	var out []replica.FetchResult
 	for _, part := range parts {

@@ -33,6 +33,8 @@ type epochCache struct {
 	entries []EpochEntry
 	dirty   bool // written since the last fsync
 	spoiled bool // the file says nonsense and must be written anew
+
+	changed func() // called after every change, under mu; nil while the log is being loaded
 }
 
 // loadEpochs reads the file. ok is false when it is missing or malformed: the cache
@@ -214,8 +216,11 @@ func (c *epochCache) all() []EpochEntry {
 	return slices.Clone(c.entries)
 }
 
-// write puts the entries into the file. The caller holds mu.
+// write puts the entries, which just changed, into the file. The caller holds mu.
 func (c *epochCache) write() error {
+	if c.changed != nil {
+		c.changed()
+	}
 	lines := make([]string, len(c.entries))
 	for i, e := range c.entries {
 		lines[i] = strconv.Itoa(int(e.Epoch)) + " " + strconv.FormatInt(e.Start, 10)

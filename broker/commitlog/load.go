@@ -312,6 +312,7 @@ func (ld *loader) settle() error {
 	if err := l.epochs.truncateFromStart(s.start); err != nil {
 		return err
 	}
+	l.epochs.changed = l.changed
 	for _, seg := range s.segments {
 		seg.offsets.rest()
 		seg.times.rest()

@@ -67,8 +67,9 @@ type Log struct {
 	abandoned bool // the segments were closed
 	mended    bool // loading found something wrong; never changes
 
-	pub   sync.Mutex
-	state atomic.Pointer[logState]
+	pub     sync.Mutex
+	state   atomic.Pointer[logState]
+	watcher atomic.Pointer[func()] // Watch's
 
 	gone atomic.Pointer[kafkaerr.Error] // why every call is refused: offline, deleted, closed
 }
@@ -97,13 +98,30 @@ func (s *logState) floor(offset int64) int {
 	return sort.Search(len(s.segments), func(i int) bool { return s.segments[i].base > offset }) - 1
 }
 
-// publish changes the state in one step.
+// publish changes the state in one step, and then tells the watcher what readers may
+// have to look at again.
 func (l *Log) publish(change func(*logState)) {
 	l.pub.Lock()
 	defer l.pub.Unlock()
-	s := *l.state.Load()
+	before := l.state.Load()
+	s := *before
 	change(&s)
 	l.state.Store(&s)
+	if s.start != before.start || s.hw.Offset != before.hw.Offset || s.end.Offset != before.end.Offset || s.cuts != before.cuts {
+		l.changed()
+	}
+}
+
+// Watch has f called after every change of what a read can give: the log start, the high
+// watermark, the log end, the leader epochs, the settings. Whoever looks at the log
+// because of the call sees the change. f runs under the log's locks: it must be quick and must not
+// call the log. There is one watcher; a later Watch replaces it.
+func (l *Log) Watch(f func()) { l.watcher.Store(&f) }
+
+func (l *Log) changed() {
+	if f := l.watcher.Load(); f != nil {
+		(*f)()
+	}
 }
 
 // keeper is what a log needs of its owner, the Manager.
@@ -130,7 +148,10 @@ func (l *Log) Dir() string { return l.parent }
 func (l *Log) Config() Config { return *l.config.Load() }
 
 // SetConfig changes the settings; segments that exist keep their jitter and index size.
-func (l *Log) SetConfig(c Config) { l.config.Store(&c) }
+func (l *Log) SetConfig(c Config) {
+	l.config.Store(&c)
+	l.changed()
+}
 
 // Size is the bytes of all segments' .log files.
 func (l *Log) Size() int64 { return l.state.Load().size() }

@@ -312,8 +312,8 @@ func (l *localLeader) fetch(ctx context.Context, req fetchRequest) (*fetchAnswer
 		return &fetchAnswer{code: x.Code()}, nil
 	}
 	done := make(chan *fetchAnswer, 1)
-	b.replicas.Fetch(replica.FetchParams{ReplicaID: l.from, MaxWait: l.cfg.WaitMax, MinBytes: l.cfg.MinBytes, MaxBytes: l.cfg.ResponseMaxBytes},
-		x.Partitions(), func(rs []replica.FetchResult) {
+	b.replicas.FetchIn(x, replica.FetchParams{ReplicaID: l.from, MaxWait: l.cfg.WaitMax, MinBytes: l.cfg.MinBytes, MaxBytes: l.cfg.ResponseMaxBytes},
+		func(rs []replica.FetchResult) {
 			a := &fetchAnswer{}
 			a.sessionID, a.code, rs = x.Finish(rs)
 			for i := range rs {

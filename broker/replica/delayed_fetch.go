@@ -3,7 +3,6 @@ package replica
 import (
 	"kz/broker/commitlog"
 	"kz/internal/kafkaerr"
-	"kz/internal/topic"
 )
 
 // delayedFetch is a fetch that waits for MinBytes. Mirrors DelayedFetch. It completes
@@ -13,27 +12,24 @@ import (
 //	time             MaxWait: it is answered with whatever there is
 //	leadership lost  the partition moved, was fenced, deleted or lost its disk
 //
-// whichever comes first. On completion everything is read again.
+// whichever comes first. On completion everything is read again. In a session that is
+// what is awake then: everything that could wake the fetch has touched its partition
+// before. So the fetch watches one key, its session.
 type delayedFetch struct {
 	m       *Manager
 	params  FetchParams
-	parts   []FetchPartition
-	starts  []commitlog.OffsetMetadata // where each read began; unknownOffset: do not look
+	x       *FetchContext
+	visits  []visit // with the places where the first reads began
 	respond func([]FetchResult)
 }
 
-func newDelayedFetch(m *Manager, p FetchParams, parts []FetchPartition, results []FetchResult, respond func([]FetchResult)) *delayedFetch {
-	d := &delayedFetch{m: m, params: p, parts: parts, respond: respond, starts: make([]commitlog.OffsetMetadata, len(parts))}
-	for i := range results {
-		d.starts[i] = results[i].start
+func (d *delayedFetch) keys() []fetchKey {
+	if d.x.session != nil {
+		return []fetchKey{{session: d.x.session}}
 	}
-	return d
-}
-
-func (d *delayedFetch) keys() []topic.Partition {
-	keys := make([]topic.Partition, len(d.parts))
-	for i := range d.parts {
-		keys[i] = d.parts[i].Partition
+	keys := make([]fetchKey, len(d.visits))
+	for i := range d.visits {
+		keys[i].partition = d.visits[i].Partition
 	}
 	return keys
 }
@@ -42,21 +38,25 @@ func (d *delayedFetch) keys() []topic.Partition {
 // alone, and stops at the first partition that settles the matter. It allocates
 // nothing: a parked fetch of many partitions is asked at every append to any.
 func (d *delayedFetch) TryComplete(force func() bool) bool {
+	if d.x.session != nil {
+		d.visits = d.x.visits(d.visits[:0])
+	}
 	iso, leaderOnly := d.params.isolation(), d.params.leaderOnly()
 	bytes := 0
-	for i := range d.parts {
-		if d.starts[i].Offset < 0 {
+	for i := range d.visits {
+		v := &d.visits[i]
+		if v.start.Offset < 0 {
 			continue
 		}
-		p, code := d.m.partition(d.parts[i].Partition)
+		p, code := d.m.partition(v.Partition)
 		if code != kafkaerr.None {
 			return force()
 		}
-		end, diverged, code := p.snapshot(d.parts[i], iso, leaderOnly)
+		end, diverged, code := p.snapshot(v.FetchPartition, iso, leaderOnly)
 		if code != kafkaerr.None || diverged {
 			return force()
 		}
-		n, settled := readable(d.starts[i], end, d.parts[i].MaxBytes)
+		n, settled := readable(v.start, end, v.MaxBytes)
 		if bytes += n; settled || bytes >= d.params.MinBytes {
 			return force()
 		}
@@ -83,7 +83,7 @@ func readable(start, end commitlog.OffsetMetadata, maxBytes int) (n int, settled
 
 // OnComplete reads again and answers. It does not take the fetch as a second
 // acknowledgement: the first one was counted when the request came.
-func (d *delayedFetch) OnComplete() { d.respond(d.m.readAll(d.params, d.parts)) }
+func (d *delayedFetch) OnComplete() { d.respond(d.m.readAll(d.params, d.x.visits(nil))) }
 
 // OnExpiration has nothing to add: whatever there is was just answered.
 func (d *delayedFetch) OnExpiration() {}

@@ -10,6 +10,7 @@ import (
 // produceStatus is one partition of a produce request after its append.
 type produceStatus struct {
 	id         topic.Partition
+	p          *Partition // that was appended to; nil if failed
 	result     ProduceResult
 	required   int64 // the high watermark that commits it
 	leadsSince int32 // the reign it was appended in

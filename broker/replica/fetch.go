@@ -52,6 +52,11 @@ type FetchResult struct {
 	leaderEnd  int64
 	epoch      int32 // the leader epoch under which it was read
 	incomplete bool  // Data is a part of one batch
+
+	// What a session needs to know of the visit (fetchSession.settle).
+	touches uint64         // of its partition when the visit began; 0: not read in a session
+	drained bool           // there was nothing more to read
+	remote  *remoteReplica // the fetching follower, if it is in the ISR and drained
 }
 
 // isolation says how far this reader sees.
@@ -65,23 +70,38 @@ func (p FetchParams) isolation() isolation {
 	return toHighWatermark
 }
 
+func (p FetchParams) reader() reader { return reader{p.ReplicaID, p.isolation(), p.leaderOnly()} }
+
 func (p FetchParams) leaderOnly() bool { return p.ReplicaID >= 0 || !p.AnyReplica }
 
 // Fetch reads and calls respond exactly once: at once, or when MinBytes are there or
 // MaxWait is over. A waiting fetch holds no goroutine, no data and no file; it reads
 // again when it is answered. respond may run on any goroutine, with no lock held.
 func (m *Manager) Fetch(p FetchParams, parts []FetchPartition, respond func([]FetchResult)) {
+	m.FetchIn(&FetchContext{kind: sessionless, parts: parts}, p, respond)
+}
+
+// FetchIn is Fetch of what a context wants read. The results are for its Finish.
+func (m *Manager) FetchIn(x *FetchContext, p FetchParams, respond func([]FetchResult)) {
 	p.MaxBytes = min(p.MaxBytes, m.cfg.FetchMaxBytes)
 	p.MinBytes = min(p.MinBytes, p.MaxBytes)
-	results := m.readAll(p, parts)
+	now := time.Now()
+	x.begin(p.reader(), now)
+	visits := x.open()
+	if x.empty() {
+		respond(nil)
+		return
+	}
+	results := m.readAll(p, visits)
 	if p.ReplicaID >= 0 {
-		m.followerFetched(p.ReplicaID, parts, results)
+		m.followerFetched(p.ReplicaID, visits, results, now)
 	}
 	if p.MaxWait <= 0 || answerNow(results, p.MinBytes) {
 		respond(results)
 		return
 	}
-	op := newDelayedFetch(m, p, parts, results, respond)
+	x.began(visits, results)
+	op := &delayedFetch{m: m, params: p, x: x, visits: visits, respond: respond}
 	releaseAll(results)
 	m.fetch.TryCompleteElseWatch(op, p.MaxWait, op.keys()...)
 }
@@ -96,26 +116,30 @@ func answerNow(results []FetchResult, minBytes int) bool {
 		}
 		bytes += results[i].Data.Len()
 	}
-	return len(results) == 0 || bytes >= int64(minBytes)
+	return bytes >= int64(minBytes)
 }
 
 // readAll reads the partitions in order until MaxBytes are together. From version 3
 // on the first one that has data gives at least one whole batch, so that a batch
 // larger than all limits cannot stop a reader for ever.
-func (m *Manager) readAll(p FetchParams, parts []FetchPartition) []FetchResult {
-	results := make([]FetchResult, len(parts))
+func (m *Manager) readAll(p FetchParams, visits []visit) []FetchResult {
+	results := make([]FetchResult, len(visits))
 	left := int64(p.MaxBytes)
-	terms := readTerms{isolation: p.isolation(), leaderOnly: p.leaderOnly(), minOneMessage: !p.HardMaxBytes}
-	for i := range parts {
+	terms := readTerms{isolation: p.isolation(), leaderOnly: p.leaderOnly(), minOneMessage: !p.HardMaxBytes, replica: p.ReplicaID}
+	for i := range visits {
 		r := &results[i]
-		*r = FailedFetch(parts[i].Partition, kafkaerr.None)
-		partition, code := m.partition(parts[i].Partition)
+		*r = FailedFetch(visits[i].Partition, kafkaerr.None)
+		partition, code := m.partition(visits[i].Partition)
 		if code != kafkaerr.None {
 			r.Code = code
 			continue
 		}
-		terms.FetchPartition = parts[i]
-		terms.maxBytes = int(min(int64(parts[i].MaxBytes), left))
+		if visits[i].cached != nil {
+			partition.watch(&visits[i])
+			r.touches = visits[i].touches
+		}
+		terms.FetchPartition = visits[i].FetchPartition
+		terms.maxBytes = int(min(int64(visits[i].MaxBytes), left))
 		partition.read(terms, r)
 		if r.incomplete && !p.HardMaxBytes {
 			r.Release() // readers of version 3 on never need to see a part of a batch
@@ -130,8 +154,7 @@ func (m *Manager) readAll(p FetchParams, parts []FetchPartition) []FetchResult {
 
 // followerFetched takes a follower's fetch as the acknowledgement that it is. A
 // broker that is no replica gets no records: the assignment may have changed.
-func (m *Manager) followerFetched(id int32, parts []FetchPartition, results []FetchResult) {
-	now := time.Now()
+func (m *Manager) followerFetched(id int32, visits []visit, results []FetchResult, now time.Time) {
 	for i := range results {
 		r := &results[i]
 		if r.Code != kafkaerr.None || r.DivergingEpoch >= 0 {
@@ -141,14 +164,14 @@ func (m *Manager) followerFetched(id int32, parts []FetchPartition, results []Fe
 		if p == nil {
 			continue
 		}
-		known, hwMoved := p.followerFetched(id, r, parts[i].LogStartOffset, now)
+		known, hwMoved := p.followerFetched(id, r, visits[i].LogStartOffset, now)
 		if !known {
 			m.log.Warn().Stringer("partition", r.Partition).Int32("replica", id).Msg("fetch of a broker that is no replica")
 			r.Release()
 			r.start = unknownOffset
 		}
 		if hwMoved {
-			m.completeAfterHighWatermark(r.Partition)
+			m.completeAfterHighWatermark(p)
 		}
 	}
 }

@@ -16,7 +16,7 @@ type FetchSessionCache struct {
 	slots      int           // max.incremental.fetch.session.cache.slots
 	evictAfter time.Duration // min.incremental.fetch.session.eviction.ms
 
-	mu       sync.Mutex // guards sessions and their place in the cache; taken before a session's lock
+	mu       sync.Mutex // guards sessions and their place in the cache; before a session's lock
 	sessions map[int32]*fetchSession
 }
 
@@ -41,7 +41,7 @@ func (c *FetchSessionCache) NewContext(sessionID, epoch int32, parts []FetchPart
 	if epoch == InitialFetchEpoch || epoch == FinalFetchEpoch {
 		if sessionID != NoFetchSession {
 			c.mu.Lock()
-			delete(c.sessions, sessionID)
+			c.close(sessionID)
 			c.mu.Unlock()
 		}
 		x := &FetchContext{kind: sessionless, parts: withoutDuplicates(parts)}
@@ -70,11 +70,22 @@ func (c *FetchSessionCache) NewContext(sessionID, epoch int32, parts []FetchPart
 	}
 	if len(s.partitions) == 0 {
 		delete(c.sessions, s.id)
+		s.closed = true
 		return &FetchContext{kind: sessionless, parts: withoutDuplicates(parts)}
 	}
 	c.touch(s, time.Now())
 	s.epoch = NextFetchEpoch(s.epoch)
-	return &FetchContext{kind: incrementalFetch, session: s, epoch: s.epoch, parts: s.requests()}
+	return &FetchContext{kind: incrementalFetch, session: s, epoch: s.epoch}
+}
+
+// close takes a session out. A fetch that waits in it is still answered. c.mu is held.
+func (c *FetchSessionCache) close(id int32) {
+	if s := c.sessions[id]; s != nil {
+		delete(c.sessions, id)
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+	}
 }
 
 // create makes a session of what a full fetch asked for and was answered, if there
@@ -164,7 +175,7 @@ func (c *FetchSessionCache) evict(newcomer evictionRank, now time.Time) bool {
 	} else if weakest == nil || newcomer.less(weakest.rank()) {
 		return false
 	}
-	delete(c.sessions, victim.id)
+	c.close(victim.id)
 	return true
 }
 

@@ -1,6 +1,9 @@
 package replica
 
 import (
+	"slices"
+	"time"
+
 	"kz/broker/commitlog"
 	"kz/internal/kafkaerr"
 	"kz/internal/topic"
@@ -18,15 +21,18 @@ const (
 )
 
 // FetchContext is one fetch request seen through its session. Use it in this order:
-// Code, Partitions, Finish.
+// Code, Refuse, Manager.FetchIn, Finish.
 type FetchContext struct {
 	kind         contextKind
 	code         kafkaerr.Code
-	parts        []FetchPartition
-	cache        *FetchSessionCache // fullFetch
-	fromFollower bool               // fullFetch
-	session      *fetchSession      // incrementalFetch
-	epoch        int32              // incrementalFetch: the session's after this request
+	check        func(*FetchPartition) kafkaerr.Code // Refuse's
+	parts        []FetchPartition                    // outside of a session: all that was asked for
+	readable     []FetchPartition                    // of these, what check lets pass
+	failed       []FetchResult                       // what it does not
+	cache        *FetchSessionCache                  // fullFetch
+	fromFollower bool                                // fullFetch
+	session      *fetchSession                       // incrementalFetch
+	epoch        int32                               // incrementalFetch: the session's after this request
 }
 
 // Code is the top-level error of a request whose session is unknown
@@ -34,15 +40,127 @@ type FetchContext struct {
 // request is answered with no partitions and session id 0. Otherwise None.
 func (x *FetchContext) Code() kafkaerr.Code { return x.code }
 
-// Partitions is what is to be fetched, in serving order: the whole session for an
-// incremental fetch. The slice belongs to the caller.
-func (x *FetchContext) Partitions() []FetchPartition { return x.parts }
+// Refuse sets what may not be read: a partition for which check has a code is answered
+// with that. It is asked once about each that would be read. What changes its mind about
+// one must touch the partition afterwards (Manager.UpdateMetadata does).
+func (x *FetchContext) Refuse(check func(*FetchPartition) kafkaerr.Code) { x.check = check }
 
-// Finish turns the results of all of Partitions into the answer: the session id, the
-// top-level code and the results to send. For an incremental fetch those that say
-// nothing new are left out, in the same array; on an error all are, and their data
-// is released. Call it once.
+// VisitAll makes an incremental fetch look at every partition of the session.
+func (x *FetchContext) VisitAll() {
+	if x.kind == incrementalFetch {
+		x.session.mu.Lock()
+		defer x.session.mu.Unlock()
+		x.session.touchAll()
+	}
+}
+
+// Partitions is what is to be read, in serving order. Of an incremental fetch: the part
+// of the session of which there may be something to tell.
+func (x *FetchContext) Partitions() []FetchPartition {
+	var out []FetchPartition
+	for _, v := range x.open() {
+		out = append(out, v.FetchPartition)
+	}
+	return out
+}
+
+// open is visits at the beginning of a request, when what may not be read is sorted out.
+func (x *FetchContext) open() []visit {
+	x.failed = nil
+	x.readable = x.parts
+	if x.kind != incrementalFetch {
+		for i := range x.parts {
+			if x.refuses(&x.parts[i]) {
+				if len(x.failed) == 1 { // mostly none is refused, and nothing is copied
+					x.readable = slices.Clone(x.parts[:i])
+				}
+			} else if len(x.failed) > 0 {
+				x.readable = append(x.readable, x.parts[i])
+			}
+		}
+		return x.visits(nil)
+	}
+	x.session.mu.Lock()
+	defer x.session.mu.Unlock()
+	return slices.DeleteFunc(x.session.visits(x.epoch, nil), func(v visit) bool {
+		refused := x.refuses(&v.FetchPartition)
+		if refused {
+			v.cached.refused = x.epoch
+		}
+		return refused
+	})
+}
+
+func (x *FetchContext) refuses(p *FetchPartition) bool {
+	if x.check == nil {
+		return false
+	}
+	code := x.check(p)
+	if code != kafkaerr.None {
+		x.failed = append(x.failed, FailedFetch(p.Partition, code))
+	}
+	return code != kafkaerr.None
+}
+
+// visits appends what is to be read now, in serving order, to buf.
+func (x *FetchContext) visits(buf []visit) []visit {
+	if x.kind == incrementalFetch {
+		x.session.mu.Lock()
+		defer x.session.mu.Unlock()
+		return x.session.visits(x.epoch, buf)
+	}
+	for i := range x.readable {
+		buf = append(buf, visit{FetchPartition: x.readable[i], start: unknownOffset})
+	}
+	return buf
+}
+
+// empty says that there is nothing to read now and nothing to wait for. After open.
+func (x *FetchContext) empty() bool {
+	if x.kind != incrementalFetch {
+		return len(x.readable) == 0
+	}
+	x.session.mu.Lock()
+	defer x.session.mu.Unlock()
+	return len(x.session.partitions) == len(x.failed)
+}
+
+// begin notes who fetches, and when. A follower's fetch counts for the quiet
+// partitions, too; a session that changes its reader looks at everything anew.
+func (x *FetchContext) begin(r reader, now time.Time) {
+	if x.kind != incrementalFetch {
+		return
+	}
+	s := x.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reader != r {
+		s.touchAll()
+		s.reader = r
+	}
+	s.lastFetch = now
+}
+
+// began notes where the reads of vs began: from there a parked fetch measures.
+func (x *FetchContext) began(vs []visit, results []FetchResult) {
+	if x.kind == incrementalFetch {
+		x.session.mu.Lock()
+		defer x.session.mu.Unlock()
+	}
+	for i := range vs {
+		vs[i].start = results[i].start
+		if c := vs[i].cached; c != nil {
+			c.start = results[i].start
+		}
+	}
+}
+
+// Finish turns the results of FetchIn into the answer: the session id, the top-level
+// code and the results to send, the refused ones at the end. For an incremental fetch
+// those that say nothing new are left out, in the same array; on an error all are, and
+// their data is released. Call it once.
 func (x *FetchContext) Finish(results []FetchResult) (sessionID int32, code kafkaerr.Code, answer []FetchResult) {
+	results = append(results, x.failed...)
 	switch x.kind {
 	case sessionFailed:
 		releaseAll(results)
@@ -65,13 +183,20 @@ func (x *FetchContext) finishIncremental(results []FetchResult) (int32, kafkaerr
 	}
 	answer := results[:0]
 	for i := range results {
-		c := s.partitions[results[i].Partition]
-		if c == nil || !c.tell(&results[i]) {
-			results[i].Release()
+		r := &results[i]
+		c := s.partitions[r.Partition]
+		if c == nil {
+			r.Release()
+			continue
+		}
+		news := c.tell(r)
+		s.settle(c, r)
+		if !news {
+			r.Release()
 			continue
 		}
 		s.moveToEnd(c)
-		answer = append(answer, results[i])
+		answer = append(answer, *r)
 	}
 	return s.id, kafkaerr.None, answer
 }

@@ -355,11 +355,12 @@ func TestFetchOfAnEarlierEpochDoesNotCount(t *testing.T) {
 	b.lead(tp(0), 1, 2)
 	b.produce(tp(0), 1, 0, 3)
 	terms := FetchParams{ReplicaID: 2, MaxBytes: 1 << 20}
-	read := b.m.readAll(terms, asks(3, 0))
+	visits := []visit{{FetchPartition: asks(3, 0)[0]}}
+	read := b.m.readAll(terms, visits)
 	defer releaseAll(read)
 	b.follow(tp(0), 2)
 	b.lead(tp(0), 1, 2)
-	b.m.followerFetched(2, asks(3, 0), read)
+	b.m.followerFetched(2, visits, read, time.Now())
 	if hw := b.status(tp(0)).HighWatermark; hw != 0 {
 		t.Errorf("high watermark %d", hw)
 	}

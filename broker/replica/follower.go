@@ -31,7 +31,7 @@ func (m *Manager) FollowerAppend(id topic.Partition, leaderEpoch int32, records 
 	}
 	info, hwMoved, err := p.appendAsFollower(leaderEpoch, records, leaderHW, leaderLogStart)
 	if hwMoved {
-		m.fetch.CheckAndComplete(id) // consumers that read from this follower
+		m.completeFetches(p, true) // consumers that read from this follower
 	}
 	return info, err
 }

@@ -77,6 +77,7 @@ func (p *Partition) propose(next *isrState) {
 		return
 	}
 	p.isr = next
+	p.touch() // who may join or counts as in sync
 	p.m.isrWriter.submit(isrWrite{
 		p: p, proposal: next, zkVersion: p.zkVersion,
 		state: zkpaths.PartitionState{
@@ -100,6 +101,7 @@ func (p *Partition) commit(w isrWrite, version int32, err error) (hwMoved bool) 
 	if err == nil {
 		p.isr = committedISR(w.state.ISR)
 		p.zkVersion = version
+		p.touch()
 		p.m.log.Info().Stringer("partition", p.id).Ints32("isr", w.state.ISR).Int32("zk-version", version).Msg("ISR changed")
 		hwMoved = p.raiseHighWatermark(time.Now()) // who left no longer holds it back
 	} else {

@@ -82,7 +82,7 @@ func (w *isrWriter) write(ctx context.Context, batch []isrWrite) {
 			w.noteChange(batch[i].p.id)
 		}
 		if batch[i].p.commit(batch[i], version, err) {
-			w.m.completeAfterHighWatermark(batch[i].p.id)
+			w.m.completeAfterHighWatermark(batch[i].p)
 		}
 	}
 }

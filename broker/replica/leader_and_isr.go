@@ -41,13 +41,13 @@ func leaderAndISRVerdict(requested, known int32, self int32, replicas []int32) k
 // then. The broker epoch is checked by the caller.
 func (m *Manager) BecomeLeaderOrFollower(controllerID, controllerEpoch int32, states map[topic.Partition]LeaderState) (perPartition map[topic.Partition]kafkaerr.Code, code kafkaerr.Code) {
 	perPartition, wake, code := m.becomeLeaderOrFollower(controllerID, controllerEpoch, states)
-	for _, id := range wake {
-		m.completeAll(id) // those who waited under the old leadership; no lock is held
+	for _, p := range wake {
+		m.completeAll(p) // those who waited under the old leadership; no lock is held
 	}
 	return perPartition, code
 }
 
-func (m *Manager) becomeLeaderOrFollower(controllerID, controllerEpoch int32, states map[topic.Partition]LeaderState) (codes map[topic.Partition]kafkaerr.Code, wake []topic.Partition, code kafkaerr.Code) {
+func (m *Manager) becomeLeaderOrFollower(controllerID, controllerEpoch int32, states map[topic.Partition]LeaderState) (codes map[topic.Partition]kafkaerr.Code, wake []*Partition, code kafkaerr.Code) {
 	m.stateMu.Lock()
 	defer m.stateMu.Unlock()
 	if !m.admitController("LeaderAndIsr", controllerID, controllerEpoch) {
@@ -71,13 +71,18 @@ func (m *Manager) becomeLeaderOrFollower(controllerID, controllerEpoch int32, st
 	followed := m.makeFollowers(followers, states, codes)
 	for id := range states {
 		if p, _ := m.hosted(id); p != nil && p.log == nil {
-			m.markOffline(id) // its log could not be made
+			m.markOffline(p) // its log could not be made
 		}
 	}
 	if m.onLeadership != nil {
 		m.onLeadership(led, followed)
 	}
-	return codes, slices.Concat(led, followed), kafkaerr.None
+	for _, id := range slices.Concat(led, followed) {
+		if p, _ := m.hosted(id); p != nil {
+			wake = append(wake, p)
+		}
+	}
+	return codes, wake, kafkaerr.None
 }
 
 // admitController notes the newest controller epoch, and refuses older ones.

@@ -16,14 +16,16 @@ func (m *Manager) LogDirFailure(dir string, logs []topic.Partition) {
 	m.stateMu.Lock()
 	m.log.Error().Str("dir", dir).Int("partitions", len(logs)).Msg("log dir failed; its replicas are offline")
 	m.removeFetchers(logs)
+	var gone []*Partition
 	for _, id := range logs {
 		if p, _ := m.hosted(id); p != nil { // a log that nobody asked for may be made anew elsewhere
-			m.markOffline(id)
+			m.markOffline(p)
+			gone = append(gone, p)
 		}
 	}
 	m.stateMu.Unlock()
-	for _, id := range logs {
-		m.completeAll(id) // no lock is held
+	for _, p := range gone {
+		m.completeAll(p) // no lock is held
 	}
 	if len(m.deps.Logs.LiveDirs()) == 0 {
 		m.deps.Halt("all log dirs have failed, the last one is " + dir)

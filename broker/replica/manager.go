@@ -27,7 +27,7 @@ type Manager struct {
 	log  zerolog.Logger
 
 	produce *purgatory.Purgatory[topic.Partition]
-	fetch   *purgatory.Purgatory[topic.Partition]
+	fetch   *purgatory.Purgatory[fetchKey]
 
 	isrWriter *isrWriter
 
@@ -56,7 +56,7 @@ func NewManager(cfg Config, d Deps) *Manager {
 		cfg: cfg, deps: d,
 		log:     d.Log.With().Str("room", "replica").Logger(),
 		produce: purgatory.New[topic.Partition]("Produce", cfg.ProducePurgeInterval),
-		fetch:   purgatory.New[topic.Partition]("Fetch", cfg.FetchPurgeInterval),
+		fetch:   purgatory.New[fetchKey]("Fetch", cfg.FetchPurgeInterval),
 		online:  map[topic.Partition]*Partition{},
 		offline: map[topic.Partition]struct{}{},
 	}
@@ -162,25 +162,40 @@ func (m *Manager) onlinePartitions() []*Partition {
 	return ps
 }
 
-func (m *Manager) markOffline(id topic.Partition) {
+func (m *Manager) markOffline(p *Partition) {
 	m.partitionsMu.Lock()
-	delete(m.online, id)
-	m.offline[id] = struct{}{}
+	delete(m.online, p.id)
+	m.offline[p.id] = struct{}{}
 	m.partitionsMu.Unlock()
+	p.touch()
 }
 
 // completeAll lets everyone who waits for a partition look again: leadership, epoch
 // or availability changed. No lock is held.
-func (m *Manager) completeAll(id topic.Partition) {
-	m.produce.CheckAndComplete(id)
-	m.fetch.CheckAndComplete(id)
+func (m *Manager) completeAll(p *Partition) {
+	m.produce.CheckAndComplete(p.id)
+	m.completeFetches(p, true)
+}
+
+// completeFetches lets fetches that wait for a partition look again. Where only the high
+// watermark moved, the sessions of followers are left alone: they read to the log end. No
+// lock is held.
+func (m *Manager) completeFetches(p *Partition, followersToo bool) {
+	m.fetch.CheckAndComplete(fetchKey{partition: p.id})
+	var buf [8]*fetchSession
+	for _, s := range p.sessions(buf[:0]) {
+		if followersToo || !s.privileged {
+			m.fetch.CheckAndComplete(fetchKey{session: s})
+		}
+	}
 }
 
 // completeAfterHighWatermark wakes producers with acks=all and consumers. No lock is
 // held: what they answer runs here.
-func (m *Manager) completeAfterHighWatermark(id topic.Partition) {
-	m.deps.Journal.At(journal.MomentLeaderHWAdvance, id.String())
-	m.completeAll(id)
+func (m *Manager) completeAfterHighWatermark(p *Partition) {
+	m.deps.Journal.At(journal.MomentLeaderHWAdvance, p.id.String())
+	m.produce.CheckAndComplete(p.id)
+	m.completeFetches(p, false)
 }
 
 // changed journals what a LeaderAndIsr made of a partition. p.mu is held.

@@ -53,6 +53,8 @@ type Partition struct {
 	replicas, adding, removing []int32          // the assignment, in order
 	remotes                    []*remoteReplica // one for each replica but this broker
 	isr                        *isrState        // on a follower: committed and empty
+
+	watchers watchers // the fetch sessions that must hear of changes; locks itself
 }
 
 func newPartition(id topic.Partition, m *Manager) *Partition {
@@ -101,8 +103,10 @@ func (p *Partition) ensureLog(isNew bool) error {
 		return err
 	}
 	log.SetHighWatermark(d.Logs.CheckpointedHighWatermark(p.id))
+	log.Watch(p.touch)
 	p.mu.Lock()
 	p.log = log
+	p.touch()
 	p.mu.Unlock()
 	return nil
 }
@@ -156,6 +160,7 @@ func (p *Partition) makeLeader(s LeaderState) error {
 		p.leadsSince = s.LeaderEpoch
 	}
 	p.m.changed(journal.BecameLeader, p)
+	p.touch()
 	p.raiseHighWatermark(now) // the ISR may be this broker alone
 	return nil
 }
@@ -173,6 +178,7 @@ func (p *Partition) makeFollower(s LeaderState) (changed bool, err error) {
 	p.leader, p.leaderEpoch, p.epochStart = s.Leader, s.LeaderEpoch, -1
 	p.leadsSince = noEpoch
 	p.m.changed(journal.BecameFollower, p)
+	p.touch()
 	return changed, nil
 }
 
@@ -185,6 +191,7 @@ func (p *Partition) forget() {
 	p.replicas, p.adding, p.removing = nil, nil, nil
 	p.leader, p.leadsSince, p.epochStart = noLeader, noEpoch, -1
 	p.isr = committedISR(nil)
+	p.touch()
 }
 
 // followers appends what is known of every follower to buf. p.mu is held.

@@ -38,6 +38,7 @@ type readTerms struct {
 	isolation     isolation
 	leaderOnly    bool
 	minOneMessage bool // the first batch comes whole even if it is too large
+	replica       int32
 }
 
 // read fills r from the log. The marks are taken before the data: an append that
@@ -65,14 +66,29 @@ func (p *Partition) read(t readTerms, r *FetchResult) {
 		info.Start = commitlog.OffsetMetadata{Offset: t.Offset, SegmentBase: -1, Position: -1}
 	} else {
 		var err error
-		if info, err = log.Read(t.Offset, t.maxBytes, t.isolation.bound(log), t.minOneMessage); err != nil {
+		bound := t.isolation.bound(log)
+		if info, err = log.Read(t.Offset, t.maxBytes, bound, t.minOneMessage); err != nil {
 			r.Code = kafkaerr.CodeOf(err)
 			return
 		}
+		r.drained = t.Offset >= bound.Offset
 	}
 	r.HighWatermark, r.LastStableOffset, r.LogStartOffset = hw, stable, start
 	r.Data = info.Data
 	r.start, r.leaderEnd, r.epoch, r.incomplete = info.Start, end, p.leaderEpoch, info.FirstEntryIncomplete
+	if r.drained {
+		r.remote = p.inSyncFollower(t.replica)
+	}
+}
+
+// inSyncFollower is what is known of a member of the ISR, nil of any other. p.mu is held.
+func (p *Partition) inSyncFollower(id int32) *remoteReplica {
+	for _, f := range p.remotes {
+		if f.id == id && p.isr.inMaximal(id) {
+			return f
+		}
+	}
+	return nil
 }
 
 // divergence tells a Fetch v12 reader that its log left ours: the records below its

@@ -76,9 +76,10 @@ func (m *Manager) afterAppend(statuses []produceStatus) {
 		switch {
 		case s.failed || s.empty:
 		case s.hwMoved:
-			m.completeAfterHighWatermark(s.id)
+			m.completeAfterHighWatermark(s.p)
+			m.completeFetches(s.p, true)
 		default:
-			m.fetch.CheckAndComplete(s.id) // followers may read past the high watermark
+			m.completeFetches(s.p, true) // followers may read past the high watermark
 		}
 	}
 }
@@ -102,7 +103,7 @@ func (m *Manager) appendOne(id topic.Partition, bytes []byte, acks int16, intern
 		return s
 	}
 	m.deps.Journal.At(journal.MomentLeaderAppend, id.String())
-	s.required, s.leadsSince, s.hwMoved = a.info.LastOffset+1, a.leadsSince, a.hwMoved
+	s.p, s.required, s.leadsSince, s.hwMoved = p, a.info.LastOffset+1, a.leadsSince, a.hwMoved
 	s.empty = a.info.FirstOffset < 0
 	s.result = ProduceResult{
 		BaseOffset: a.info.FirstOffset, LogAppendTime: a.info.LogAppendTime, LogStartOffset: a.info.LogStartOffset,

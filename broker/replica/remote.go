@@ -43,6 +43,17 @@ func (f followerState) fetched(at commitlog.OffsetMetadata, logStart, leaderEnd 
 	return f
 }
 
+// idle is the state after fetches of a session that did not name the partition: it had
+// all that the leader had, which ended at "end", and the latest of them came at "at".
+func (f followerState) idle(end int64, at time.Time) followerState {
+	if f.end.Offset != end || !at.After(f.lastFetch) { // another session of it said more
+		return f
+	}
+	f.caughtUp = later(f.caughtUp, at)
+	f.lastFetch, f.lastFetchEnd = at, end
+	return f
+}
+
 // underNewEpoch is the state at the start of a leader epoch. A member of the ISR gets
 // the full lag time from now on; nobody else counts as caught up. If this broker
 // became the leader only now, what it knew of the follower's end is from an older

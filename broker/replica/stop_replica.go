@@ -26,20 +26,21 @@ func stopVerdict(requested, known int32) kafkaerr.Code {
 // deletes the replica. A partition that is not here is "stopped" as well, and its
 // stray log deleted: the topic may have been deleted while this broker was down.
 func (m *Manager) StopReplicas(controllerID, controllerEpoch int32, states map[topic.Partition]StopState) (map[topic.Partition]kafkaerr.Code, kafkaerr.Code) {
-	codes, stopped, code := m.stopReplicas(controllerID, controllerEpoch, states)
-	for _, id := range stopped {
-		m.completeAll(id) // no lock is held
+	codes, wake, code := m.stopReplicas(controllerID, controllerEpoch, states)
+	for _, p := range wake {
+		m.completeAll(p) // no lock is held
 	}
 	return codes, code
 }
 
-func (m *Manager) stopReplicas(controllerID, controllerEpoch int32, states map[topic.Partition]StopState) (codes map[topic.Partition]kafkaerr.Code, stopped []topic.Partition, code kafkaerr.Code) {
+func (m *Manager) stopReplicas(controllerID, controllerEpoch int32, states map[topic.Partition]StopState) (codes map[topic.Partition]kafkaerr.Code, wake []*Partition, code kafkaerr.Code) {
 	m.stateMu.Lock()
 	defer m.stateMu.Unlock()
 	if !m.admitController("StopReplica", controllerID, controllerEpoch) {
 		return nil, nil, kafkaerr.StaleControllerEpoch
 	}
 	codes = make(map[topic.Partition]kafkaerr.Code, len(states))
+	var stopped []topic.Partition
 	for id, s := range states {
 		p, offline := m.hosted(id)
 		switch {
@@ -52,6 +53,9 @@ func (m *Manager) stopReplicas(controllerID, controllerEpoch int32, states map[t
 		}
 		if codes[id] == kafkaerr.None {
 			stopped = append(stopped, id)
+			if p != nil {
+				wake = append(wake, p)
+			}
 		} else {
 			m.logIgnored("StopReplica", id, codes[id], s.LeaderEpoch, controllerID)
 		}
@@ -65,7 +69,7 @@ func (m *Manager) stopReplicas(controllerID, controllerEpoch int32, states map[t
 			}
 		}
 	}
-	return codes, stopped, kafkaerr.None
+	return codes, wake, kafkaerr.None
 }
 
 // deleteReplica takes the partition out of the map before its log goes: who holds it
@@ -96,5 +100,11 @@ func (m *Manager) UpdateMetadata(u metadata.Update) (deleted []topic.Partition, 
 	if !m.admitController("UpdateMetadata", u.ControllerID, u.ControllerEpoch) {
 		return nil, kafkaerr.StaleControllerEpoch
 	}
-	return m.deps.Metadata.Apply(u), kafkaerr.None
+	deleted = m.deps.Metadata.Apply(u)
+	for _, id := range deleted {
+		if p, _ := m.hosted(id); p != nil {
+			p.touch() // from now on its fetches are refused
+		}
+	}
+	return deleted, kafkaerr.None
 }
