@@ -40,10 +40,11 @@ func (a *API) describeConfigs(c *call) {
 		}
 		message := kafkaerr.MessageOf(err)
 		rr.ErrorCode, rr.ErrorMessage = codeOf(err), &message // "" and not null, as Kafka does
-		for _, e := range entries {
-			if len(r.ConfigNames) == 0 || slices.Contains(r.ConfigNames, e.Name) {
-				rr.Configs = append(rr.Configs, describedConfig(&req, e))
-			}
+		entries = slices.DeleteFunc(entries, func(e admin.Entry) bool {
+			return len(r.ConfigNames) > 0 && !slices.Contains(r.ConfigNames, e.Name)
+		})
+		for _, e := range admin.InHashOrder(entries) {
+			rr.Configs = append(rr.Configs, describedConfig(&req, e))
 		}
 		resp.Resources = append(resp.Resources, rr)
 	}
