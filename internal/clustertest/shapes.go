@@ -18,6 +18,7 @@ var (
 	numbers      = regexp.MustCompile(`N(,N)+`)
 	replicaLists = regexp.MustCompile(`"N":\[[N…]*\](,"N":\[[N…]*\])+`)
 	topicInJSON  = regexp.MustCompile(`"topic":"[^"]*"`)
+	configs      = regexp.MustCompile(`"config":\{[^}]+\}`)
 	topicEntries = regexp.MustCompile(`(\{"topic":"T","partition":N\})(,\{"topic":"T","partition":N\})+`)
 )
 
@@ -25,6 +26,7 @@ var (
 func shape(path string, data []byte) (string, string) {
 	p := number.ReplaceAllString(topicInPath.ReplaceAllString(path, "$1/T"), "N")
 	d := topicInJSON.ReplaceAllString(string(data), `"topic":"T"`)
+	d = configs.ReplaceAllString(d, `"config":{}`)
 	d = number.ReplaceAllString(quotedNumber.ReplaceAllString(d, `"N"`), "N")
 	d = numbers.ReplaceAllString(d, "N…")
 	d = strings.ReplaceAll(d, "[N]", "[N…]")

@@ -30,7 +30,7 @@ type cell struct {
 // newCell starts brokers 1, 2, 3 of these kinds; the first is the controller.
 func newCell(t *testing.T, kinds ...clustertest.Kind) *cell {
 	t.Helper()
-	clustertest.ReferenceKafka(t)
+	needsKafka(t)
 	x := &cell{T: t, zk: zktest.Start(t), seats: map[int32]clustertest.Kind{}}
 	x.c = clustertest.NewProcesses(t, x.zk.Addr)
 	for i, k := range kinds {

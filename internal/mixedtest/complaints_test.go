@@ -29,6 +29,9 @@ var allowed = []struct{ pattern, why string }{
 	{`^WARN \[Controller id=\d+, targetBrokerId=\d+\] Connection to node \d+ \S+ could not be established\.`, "the controller tries to reach a broker that is dead and not yet given up"},
 	{`^WARN \[RequestSendThread controllerId=\d+\] Controller \d+ epoch \d+ fails to send request [\s\S]*java\.io\.IOException`, "the same"},
 	{`^WARN \[RequestSendThread controllerId=\d+\] Controller \d+'s connection to broker .* was unsuccessful [\s\S]*java\.io\.IOException`, "the same"},
+	{`^ERROR \[RequestSendThread controllerId=\d+\] Controller \d+ fails to send a request to broker [\s\S]*java\.lang\.InterruptedException`, "the controller gave a dead broker up while its sender slept before another try"},
+
+	{`^ERROR \[Log partition=\S+ dir=\S+\] Could not find offset index file corresponding to log file `, "kill -9 before the segment's first index entry: index files are made lazily"},
 }
 
 // numberOrName is what makes two complaints of one sort differ: numbers, and partitions.

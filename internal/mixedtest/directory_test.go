@@ -31,7 +31,7 @@ var lives = []struct {
 // other opens, serves and continues. After a clean stop neither recovers anything; after kill -9 each
 // recovers what the other left.
 func TestOneDirectoryTwoPrograms(t *testing.T) {
-	clustertest.ReferenceKafka(t)
+	needsKafka(t)
 	zk := zktest.Start(t)
 	c := clustertest.NewProcesses(t, zk.Addr)
 	node := c.Add(1, quick("log.segment.bytes", "65536", "log.index.interval.bytes", "1024", "log.flush.interval.messages", "500"))

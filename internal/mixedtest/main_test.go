@@ -65,6 +65,16 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
+// needsKafka skips where Apache Kafka cannot run, and under -short: the race detector takes what the JVMs
+// need, and clusters of kz alone are tested with it.
+func needsKafka(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("brokers of Apache Kafka take a minute per test; not with -short")
+	}
+	clustertest.ReferenceKafka(t)
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -31,7 +31,7 @@ type pair struct {
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	clustertest.ReferenceKafka(t)
+	needsKafka(t)
 	x := &pair{T: t, zk: zktest.Start(t)}
 	x.c = clustertest.NewProcesses(t, x.zk.Addr)
 	props := quick("zookeeper.session.timeout.ms", "6000", "replica.lag.time.max.ms", "60000", "log.segment.bytes", "16384") // nobody leaves the ISR by being slow
