@@ -200,7 +200,7 @@ func (p *consumerPerf) consume(ctx context.Context, c *consumer.Consumer, start 
 	}
 	c.Assign(parts, from)
 	now := time.Now()
-	p.lastReport = now
+	p.lastReport = start // the first interval holds the time of joining, as in Kafka
 	consumed := now
 	for p.read < p.messages && now.Sub(consumed) <= p.timeout && ctx.Err() == nil {
 		polling, cancel := context.WithTimeout(ctx, 100*time.Millisecond)

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kz/internal/clustertest"
+	"kz/internal/zktest"
+)
+
+// notMeasured are the entries of the perf tools' transcripts that are not run against a
+// cluster, by a piece of the command; those that kz refuses must say so.
+var notMeasured = []struct{ piece, why, refusal string }{
+	{"--throughput 100 ", "takes six seconds; the rate and the reports have tests of their own", ""},
+	{"--transactional-id", "no transactions yet", "--transaction-duration-ms is refused"},
+	{"--print-metrics", "kz's clients keep no metrics", "--print-metrics is refused"},
+}
+
+// What the perf tools print and how they exit, command by command: the words and the
+// shape of the numbers are those of Kafka's. The usage errors have their own test.
+// Ref: testdata/kafka-producer-perf-test.txt, testdata/kafka-consumer-perf-test.txt.
+func TestPerfTranscripts(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"payload.txt": "one\ntwo\nthree\n", "empty.txt": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := clustertest.StartInProcess(t, zktest.Start(t).Addr, 1, nil).Brokers[1]
+	if _, stderr, exit := kz(t, "topics", "--bootstrap-server", b.Addr, "--create", "--topic", "p1", "--partitions", "1", "--replication-factor", "1"); exit != 0 {
+		t.Fatal(stderr)
+	}
+	run := 0
+	for _, tool := range []string{"producer-perf-test", "consumer-perf-test"} {
+		for _, e := range transcript(t, "kafka-"+tool+".txt") {
+			line := strings.Join(e.args, " ")
+			if !strings.Contains(line, "BROKER-1") || e.exit != 0 && !strings.Contains(line, "empty.txt") {
+				continue // TestPerfUsageErrors
+			}
+			run++
+			e.stdout = shortened.Replace(e.stdout)
+			words := strings.Fields(strings.NewReplacer("BROKER-1", b.Addr, "DIR", dir).Replace(shortened.Replace(line)))
+			comparePerf(t, e, dir, append([]string{tool}, words...))
+		}
+	}
+	if run < 12 {
+		t.Errorf("only %d entries", run)
+	}
+}
+
+// shortened is waits that nobody needs.
+var shortened = strings.NewReplacer("--reporting-interval 100", "--reporting-interval 1", "--timeout 3000", "--timeout 300", "(3000 ms)", "(300 ms)", "--timeout 2000", "--timeout 200", "(2000 ms)", "(200 ms)")
+
+func comparePerf(t *testing.T, e entry, dir string, words []string) {
+	t.Helper()
+	line := strings.Join(words, " ") + " "
+	for _, n := range notMeasured {
+		if !strings.Contains(line, n.piece) {
+			continue
+		}
+		if n.refusal != "" {
+			if stdout, stderr, exit := kz(t, words...); exit != 1 && exit != 2 || !strings.Contains(stderr, n.refusal) {
+				t.Errorf("%v: exit %d, %q %q: want a refusal with %q", e, exit, stdout, stderr, n.refusal)
+			}
+		}
+		return
+	}
+	stdout, stderr, exit := kz(t, words...)
+	if exit != e.exit {
+		t.Errorf("%v: exit %d, want %d: %s", e, exit, e.exit, stderr)
+	}
+	got, want := shape(strings.ReplaceAll(stdout, dir, "DIR")), shape(e.stdout)
+	if strings.Contains(line, "--show-detailed-stats") && strings.HasPrefix(want, got) {
+		want = got // kz may be through before the first interval ends
+	}
+	if strings.Contains(line, "--messages 1000 ") && got == want && strings.Contains(stdout, "start.time") && !strings.Contains(stdout, ", 1000, ") {
+		t.Errorf("%v\nprinted %q: not 1000 messages", e, stdout)
+	}
+	if got != want {
+		t.Errorf("%v\nprinted %q\nKafka   %q", e, got, want)
+	}
+	checkStderr(t, e, stderr)
+}
+
+var (
+	javaTime = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}`)
+	decimals = regexp.MustCompile(`\d+\.(\d+)`)
+	integer  = regexp.MustCompile(`, \d+\b`)
+)
+
+// shape keeps of a number how many decimals it has; how many records were sent stays.
+func shape(s string) string {
+	s = javaTime.ReplaceAllString(s, "DATE-TIME")
+	s = decimals.ReplaceAllStringFunc(s, func(n string) string {
+		_, frac, _ := strings.Cut(n, ".")
+		return "N." + strings.Repeat("n", len(frac))
+	})
+	return integer.ReplaceAllString(s, ", N")
+}
