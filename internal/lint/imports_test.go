@@ -58,6 +58,7 @@ var sees = map[string][]string{
 	"internal/bench":       nil,
 	"internal/clustertest": plus(words, "internal/link", "internal/record", "internal/wire", "internal/zk", "zkpaths", "broker", "broker/config", "broker/commitlog", "internal/zktest"),
 	"internal/fakebroker":  plus(words, "internal/link", "internal/wire"),
+	"internal/mixedtest":   nil,
 	"internal/lint":        nil,
 
 	// Packages of tests: kz against what real Kafka was seen to do.
