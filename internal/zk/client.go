@@ -93,7 +93,7 @@ func (c *Client) waitFirst(ctx context.Context, s *session) error {
 	} else {
 		err = fmt.Errorf("%w after %v: %w", ErrNoSession, time.Since(start).Round(time.Millisecond), err)
 	}
-	if last := s.dialError(); last != nil {
+	if last := s.lastFailure(); last != nil {
 		err = fmt.Errorf("%w; last attempt: %v", err, last)
 	}
 	return fmt.Errorf("zookeeper at %s: %w", c.cfg.connectString(), err)

@@ -100,6 +100,9 @@ func (w *watchedConn) Read(p []byte) (int, error) {
 		}
 		b = b[used:]
 	}
+	if err != nil && !w.shook && w.s != nil {
+		w.s.noHandshake(w.RemoteAddr(), err)
+	}
 	return n, err
 }
 

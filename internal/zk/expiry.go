@@ -54,12 +54,7 @@ func (c *Client) currentHooks() []sessionHook {
 func (c *Client) runSessions() {
 	for {
 		s := c.current()
-		select {
-		case <-c.closing:
-			return
-		case <-s.over:
-		}
-		if s.overError() != SessionExpired {
+		if !c.await(s, func() bool { return s.overErr != nil }) || s.overError() != SessionExpired {
 			return
 		}
 		c.log.Warn().Str("session", hex(s.id.Load())).Msg("zookeeper session expired")
@@ -116,17 +111,34 @@ func (c *Client) install(s *session) bool {
 // waitUp waits for the new session without limit; whatever ends that wait but Close is a
 // matter for the next round of runSessions.
 func (c *Client) waitUp(s *session) bool {
+	return c.await(s, func() bool { return s.connected || s.overErr != nil })
+}
+
+// awayReminder is how often the log says that there is still no connection.
+const awayReminder = 30 * time.Second
+
+// await waits until done, which is asked under session.mu. False: closing. Without a
+// connection it says from time to time why there is none: the broker serves on as long as
+// it can, and looks healthy from outside.
+func (c *Client) await(s *session, done func() bool) bool {
 	for {
 		s.mu.Lock()
-		done, changed := s.connected || s.overErr != nil, s.changed
+		ok, connected, changed := done(), s.connected, s.changed
 		s.mu.Unlock()
-		if done {
+		if ok {
 			return true
 		}
+		var remind <-chan time.Time
+		if !connected {
+			remind = time.After(awayReminder)
+		}
 		select {
-		case <-changed:
 		case <-c.closing:
 			return false
+		case <-changed:
+		case <-remind:
+			c.log.Warn().Err(s.lastFailure()).Str("session", hex(s.id.Load())).Str("servers", c.cfg.connectString()).
+				Msg("still no connection to zookeeper")
 		}
 	}
 }

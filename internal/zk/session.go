@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -40,7 +41,7 @@ type session struct {
 	everUp    bool
 	overErr   error         // SessionExpired or ErrClosed, once over
 	changed   chan struct{} // closed and replaced at each change of connected or overErr
-	lastDial  error         // why the last dial failed
+	failure   error         // why the last attempt to connect failed; nil while connected
 	socket    net.Conn      // the last one dialled
 	closing   bool          // losing the connection is what we want
 	armed     map[watchKey]*armState
@@ -90,7 +91,10 @@ func (s *session) dial(_, addr string, _ time.Duration) (net.Conn, error) {
 	}
 	c, err := s.network.Dial(ctx, addr)
 	s.mu.Lock()
-	s.lastDial, s.socket = err, c
+	s.socket = c
+	if err != nil {
+		s.failure = err
+	}
 	over := s.overErr != nil
 	s.mu.Unlock()
 	if err == nil && over {
@@ -131,7 +135,7 @@ func (s *session) onState(state gozk.State) {
 		if !s.everUp {
 			kind, s.everUp = sessionOpened, true
 		}
-		s.connected = true
+		s.connected, s.failure = true, nil
 		s.id.Store(s.conn.SessionID())
 		s.events.put(event{kind: kind, session: s})
 	case gozk.StateDisconnected:
@@ -207,10 +211,20 @@ func (s *session) isConnected() bool {
 	return s.connected
 }
 
-func (s *session) dialError() error {
+// noHandshake notes that a server took the connection and opened no session.
+func (s *session) noHandshake(addr net.Addr, err error) {
+	if errors.Is(err, io.EOF) {
+		err = errors.New("closed instead of answered")
+	}
+	s.mu.Lock()
+	s.failure = fmt.Errorf("the handshake with %s: %w", addr, err)
+	s.mu.Unlock()
+}
+
+func (s *session) lastFailure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lastDial
+	return s.failure
 }
 
 // hangUp leaves the session without a word: nothing is sent any more.
