@@ -103,4 +103,6 @@ func shape(s string) string {
 }
 
 // withoutRepeats drops lines that equal the one before.
-func withoutRepeats(s string) string { return strings.Join(slices.Compact(strings.Split(s, "\n")), "\n") }
+func withoutRepeats(s string) string {
+	return strings.Join(slices.Compact(strings.Split(s, "\n")), "\n")
+}
