@@ -31,7 +31,8 @@ type answerKey struct {
 type door struct {
 	who     string
 	l       net.Listener
-	held    bool          // what the server says waits
+	held    bool // what the server says waits
+	holdAt  func(Call) bool
 	shut    bool          // nothing passes, new connections wait
 	changed chan struct{} // closed and made anew when held or shut change
 }
@@ -61,6 +62,15 @@ func (r *Relay) Door(who string) (string, error) {
 // Hold keeps back what the server says to who, who may go on asking, until Release.
 func (r *Relay) Hold(who string) { r.set(who, true, false) }
 
+// HoldAt is Hold from the first call on that at accepts: its answer is kept back, the call itself
+// reaches the server. at must not call the relay.
+func (r *Relay) HoldAt(who string, at func(Call) bool) {
+	r.set(who, false, false)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doors[who].holdAt = at
+}
+
 // Shut lets nothing pass in either direction, and no new connection reach the server, until Release.
 // Connections stay open and silent.
 func (r *Relay) Shut(who string) { r.set(who, false, true) }
@@ -75,7 +85,7 @@ func (r *Relay) set(who string, held, shut bool) {
 	if !ok {
 		panic("zkrelay: there is no door of " + who)
 	}
-	d.held, d.shut = held, shut
+	d.held, d.shut, d.holdAt = held, shut, nil
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
@@ -260,6 +270,9 @@ func (r *Relay) asked(p *pair, frame []byte) {
 	c.request(code, j)
 	r.calls = append(r.calls, c)
 	r.open[answerKey{c.Session, c.Xid}] = c
+	if at := p.door.holdAt; at != nil && at(*c) {
+		p.door.held, p.door.holdAt = true, nil
+	}
 }
 
 // watchXid is the xid of the events that the server sends unasked.

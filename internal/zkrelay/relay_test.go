@@ -129,6 +129,25 @@ func TestHeldDoorIsOneWay(t *testing.T) {
 	}
 }
 
+func TestDoorIsHeldFromACallOn(t *testing.T) {
+	server := zktest.Start(t)
+	r, addr := relay(t, server.Addr, "held")
+	c := connect(t, addr)
+	ctx := context.Background()
+	r.HoldAt("held", func(x zkrelay.Call) bool { return x.Op == "create" && x.Path == "/second" })
+	if err := c.CreateRecursive(ctx, "/first", nil); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	if err := c.CreateRecursive(short, "/second", nil); err == nil {
+		t.Error("the answer came through a held door")
+	}
+	if _, there, err := connect(t, server.Addr).Exists(ctx, "/second"); err != nil || !there {
+		t.Errorf("the call did not reach the server: %v", err)
+	}
+}
+
 // A shut door costs the client its session, and the relay sees the next one as the same client's.
 func TestShutDoorEndsTheSession(t *testing.T) {
 	server := zktest.Start(t)

@@ -31,10 +31,19 @@ var always = []rule{
 		}),
 	},
 	{
+		name: "expired sessions",
+		why:  "when a session ends is for the server's clock to say, not for the broker, which may already have another",
+		writes: each(func(w *write) {
+			if w.Op == "closeSession" && w.By != "client" {
+				w.Who = "ZooKeeper, for " + w.Who
+			}
+		}),
+	},
+	{
 		name: "producer id block",
 		why:  "a starting broker claims it on the thread that starts, while the controller's thread stands for election: two orders inside one broker",
 		writes: each(func(w *write) {
-			if w.Path == "/latest_producer_id_block" && w.Op == "setData" {
+			if strings.HasSuffix(w.Path, "/latest_producer_id_block") && w.Op == "setData" {
 				w.Who += ", starting"
 			}
 		}),

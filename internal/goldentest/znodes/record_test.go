@@ -35,9 +35,21 @@ func (c *cluster) step(name string, act func(), rules ...rule) {
 		defer func() { c.t = group }()
 		all := append(slices.Clone(always), rules...)
 		kafka := load(t, name).normalised(all)
-		c.mark = c.lastZxid()
+		c.settle()
 		act()
 		c.compare(kafka, all)
+	})
+}
+
+// settle waits until the preparation, or the step before, has nothing more to write, and begins a step.
+func (c *cluster) settle() {
+	c.t.Helper()
+	var since time.Time
+	clustertest.Eventually(c.t, 60*time.Second, "an end of writes", func() (bool, string) {
+		if zxid := c.lastZxid(); zxid != c.mark || since.IsZero() {
+			c.mark, since = zxid, time.Now()
+		}
+		return time.Since(since) > stepQuiet, "still writing"
 	})
 }
 

@@ -12,7 +12,10 @@ func TestRackAndTwoListeners(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	n := c.broker("broker-1", "broker.rack", "rack-a", "listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT", "inter.broker.listener.name", "PLAINTEXT")
-	_, extra, _ := net.SplitHostPort(c.broker("broker-9").Addr) // a node that is never started: its port is free
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	_, extra, _ := net.SplitHostPort(l.Addr().String())
+	must(t, l.Close())
 	n.Override("listeners", "PLAINTEXT://"+n.Addr+",EXTRA://127.0.0.1:"+extra)
 	c.samePort(extra, 19161)
 	c.step("90-rack-and-two-listeners", func() { c.mustStart("broker-1") })

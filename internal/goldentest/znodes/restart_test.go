@@ -1,9 +1,11 @@
 package znodes
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"kz/internal/zkrelay"
 	"kz/zkpaths"
 )
 
@@ -25,6 +27,13 @@ func TestRestarts(t *testing.T) {
 			c.t.Error("two brokers at one address run")
 		}
 	})
+	// The captured cluster was bounced here, as in step 82.
+	c.broker("broker-2").Kill()
+	c.gone("b", 2, 2)
+	c.mustStart("broker-2")
+	c.isr("b", 0, 2)
+	c.isr("b", 1, 2)
+	c.quiet(8 * time.Second) // until these ISR changes are announced
 	c.step("83-zookeeper-restart-short", func() {
 		c.server.Stop()
 		c.server.StartAgain(c.t)
@@ -44,12 +53,22 @@ func TestRestarts(t *testing.T) {
 		c.server.StartAgain(c.t)
 		c.exists(zkpaths.Broker(1), false)
 		c.exists(zkpaths.Broker(2), false)
-		c.nextController(1, []string{"broker-2"}, one.Resume)
+		// Both are registered before one of them hears that there is no controller; broker 1 hears it first.
+		c.relay.HoldAt("broker-1", registers)
+		c.relay.HoldAt("broker-2", registers)
+		one.Resume()
 		two.Resume()
+		c.exists(zkpaths.Broker(1), true)
 		c.exists(zkpaths.Broker(2), true)
+		c.nextController(1, nil, func() { c.relay.Release("broker-1") })
+		c.relay.Release("broker-2")
 		c.isr("b", 0, 2)
 		c.isr("b", 1, 2)
 	})
+}
+
+func registers(call zkrelay.Call) bool {
+	return call.Op == "multi" && strings.HasPrefix(call.Parts[0].Path, zkpaths.BrokerIDs+"/")
 }
 
 // A broker that comes back before its old session has ended finds its id taken, and ends.
