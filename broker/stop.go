@@ -15,6 +15,9 @@ func (b *Broker) Stop() {
 		if b.journal.On() {
 			b.journal.Emit(journal.Event{Kind: journal.BrokerStopping, Source: "broker"})
 		}
+		if b.replicas != nil {
+			b.replicas.Leave() // before the controller makes us followers
+		}
 		if b.started && b.cfg.ControlledShutdownEnable && b.Err() == nil {
 			b.controlledShutdown()
 		}

@@ -77,6 +77,28 @@ func TestFollowStartsAtTheHighWatermark(t *testing.T) {
 
 // The leader is not among the live brokers: the log is made, the epoch is not taken, so
 // that the repeat is obeyed. Ref: Kafka 2.8 ReplicaManager.makeFollowers, KAFKA-1647.
+// A broker in controlled shutdown becomes a follower and does not fetch, or the new leader would take it
+// back into the ISR. Ref: Kafka 2.8 server/ReplicaManager.scala (makeFollowers).
+func TestLeavingBrokerFollowsWithoutFetching(t *testing.T) {
+	b := newBroker1(t)
+	defer b.stop()
+	b.follow(tp(0), 2)
+	b.lead(tp(1), 1, 2)
+	b.m.Leave()
+	b.follow(tp(1), 2)
+	if st := b.status(tp(1)); st.IsLeader {
+		t.Errorf("still the leader: %+v", st)
+	}
+	b.fetchers.mu.Lock()
+	defer b.fetchers.mu.Unlock()
+	if _, fetches := b.fetchers.started[tp(1)]; fetches {
+		t.Error("a fetcher was started")
+	}
+	if _, fetches := b.fetchers.started[tp(0)]; !fetches {
+		t.Error("the fetcher that ran was stopped")
+	}
+}
+
 func TestFollowAnUnknownLeader(t *testing.T) {
 	b := newBroker1(t)
 	defer b.stop()

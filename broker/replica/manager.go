@@ -36,7 +36,7 @@ type Manager struct {
 	// never over ZooKeeper. Mirrors replicaStateChangeLock.
 	stateMu         sync.Mutex
 	fetchers        Fetchers
-	stopping        bool
+	stopping        bool // no more fetchers are started
 	onLeadership    func(leaders, followers []topic.Partition)
 	controllerEpoch atomic.Int32 // highest seen; written under stateMu
 
@@ -83,6 +83,16 @@ func (m *Manager) Start() {
 	m.tasks.Go(func() { m.expireISRs(m.ctx) })
 }
 
+// Leave begins a shutdown: from now on no LeaderAndIsr starts a fetcher. The controller is moving our
+// leaderships away and makes us followers while it does; were we to fetch, the new leaders would take us
+// back into ISRs that we have just left. Fetchers that run go on.
+// Ref: Kafka 2.8 ReplicaManager.makeFollowers (isShuttingDown).
+func (m *Manager) Leave() {
+	m.stateMu.Lock()
+	defer m.stateMu.Unlock()
+	m.stopping = true
+}
+
 // Stop ends replication: no more fetchers, everyone who waits is answered with what
 // there is, and the high watermarks are on disk.
 func (m *Manager) Stop() {
@@ -95,9 +105,7 @@ func (m *Manager) Stop() {
 func (m *Manager) Kill() { m.halt() }
 
 func (m *Manager) halt() {
-	m.stateMu.Lock()
-	m.stopping = true // a LeaderAndIsr that still comes starts no fetcher
-	m.stateMu.Unlock()
+	m.Leave()
 	if m.fetchers != nil {
 		m.fetchers.Stop()
 	}
