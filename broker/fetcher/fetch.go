@@ -51,8 +51,7 @@ type fetched struct {
 // maybeFetch sends one fetch and deals with its answer. false: there was nothing to
 // ask for.
 func (t *thread) maybeFetch() bool {
-	want := t.ready(time.Now())
-	req := t.sent.build(want)
+	req := t.sent.build(t.ready(time.Now(), t.sent.full()))
 	if len(t.sent.parts) == 0 && len(req.forget) == 0 {
 		return false
 	}
@@ -88,31 +87,40 @@ func sessionError(code kafkaerr.Code) bool {
 	return code == kafkaerr.FetchSessionIDNotFound || code == kafkaerr.InvalidFetchSessionEpoch
 }
 
-// ready lists what may be fetched now, in order.
-func (t *thread) ready(now time.Time) []wanted {
+// ready lists, in order, what may be fetched now, and what may not: of all partitions for
+// a full fetch, else of those that changed since the last call. Once a second it looks at
+// all of them, because retention raises a log's start without telling us.
+func (t *thread) ready(now time.Time, full bool) (want []wanted, not []topic.Partition) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := make([]wanted, 0, t.parts.len())
-	for p := range t.parts.all {
+	t.parts.rested(now)
+	if full || now.Sub(t.lookedAtAll) >= time.Second {
+		t.parts.touchAll()
+		t.lookedAtAll = now
+	}
+	changed, not := t.parts.takeChanged()
+	for _, p := range changed {
 		if p.phase != fetching || p.delayed(now) {
+			not = append(not, p.id)
 			continue
 		}
 		log, err := t.m.replica.FollowerLog(p.id)
 		if err != nil {
-			p.until = now.Add(t.m.cfg.Backoff) // it is about to be taken from us
+			t.parts.rest(p, now.Add(t.m.cfg.Backoff)) // it is about to be taken from us
+			not = append(not, p.id)
 			continue
 		}
-		out = append(out, wanted{p.id, fetchTerms{p.offset, log.StartOffset(), p.leaderEpoch}})
+		want = append(want, wanted{p.id, fetchTerms{p.offset, log.StartOffset(), p.leaderEpoch}})
 	}
-	return out
+	return want, not
 }
 
 func (t *thread) delayAll() {
 	until := time.Now().Add(t.m.cfg.Backoff)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for p := range t.parts.all {
-		p.until = until
+	for _, p := range t.parts.at {
+		t.parts.rest(p, until)
 	}
 }
 
@@ -184,7 +192,9 @@ func (t *thread) append(f *fetched, terms fetchTerms) (retry bool) {
 	}
 	if info.FirstOffset >= 0 {
 		p.offset = info.LastOffset + 1
-		t.parts.moveToEnd(f.id)
+		t.parts.moveToEnd(p)
+	} else {
+		t.parts.touch(p) // its log start may have risen
 	}
 	return false
 }

@@ -90,6 +90,6 @@ func (t *thread) applyRange(id topic.Partition, terms fetchTerms, code kafkaerr.
 	p.offset = log.EndOffset() // what was decided, or the start of the batch that it lies in
 	t.log.Warn().Stringer("partition", id).Int64("from", terms.offset).Int64("to", p.offset).
 		Msg("fetch offset out of the leader's range; reset")
-	t.parts.moveToEnd(id)
+	t.parts.moveToEnd(p)
 	return false, d.truncateTo >= 0 || d.restartAt >= 0
 }

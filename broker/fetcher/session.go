@@ -18,7 +18,6 @@ import (
 type session struct {
 	id, epoch int32
 	parts     map[topic.Partition]fetchTerms // as the leader remembers, if epoch > 0
-	order     []topic.Partition              // parts in the order they were first named
 }
 
 // fetchRequest is one fetch as it goes out.
@@ -33,45 +32,40 @@ func (r fetchRequest) full() bool {
 	return r.epoch == replica.InitialFetchEpoch || r.epoch == replica.FinalFetchEpoch
 }
 
-// build makes the request for what is wanted now, and takes it for what the leader will
-// remember.
-func (s *session) build(want []wanted) fetchRequest {
+// full says whether the next request must name every partition.
+func (s *session) full() bool { return fetchRequest{epoch: s.epoch}.full() }
+
+// build makes the request, and takes it for what the leader will remember. want may be
+// fetched now and not may not. For a full fetch want is everything; else both need only
+// have what changed since the last request.
+func (s *session) build(want []wanted, not []topic.Partition) fetchRequest {
 	req := fetchRequest{sessionID: s.id, epoch: s.epoch}
 	if req.full() {
 		s.parts = make(map[topic.Partition]fetchTerms, len(want))
-		s.order = s.order[:0]
 		for _, w := range want {
 			s.parts[w.id] = w.fetchTerms
-			s.order = append(s.order, w.id)
 		}
 		req.send = want
 		return req
 	}
-	now := make(map[topic.Partition]struct{}, len(want))
 	var changed []wanted
 	for _, w := range want {
-		now[w.id] = struct{}{}
 		old, known := s.parts[w.id]
 		switch {
 		case !known:
 			req.send = append(req.send, w)
-			s.order = append(s.order, w.id)
 		case old != w.fetchTerms:
 			changed = append(changed, w)
 		}
 		s.parts[w.id] = w.fetchTerms
 	}
 	req.send = append(req.send, changed...)
-	kept := s.order[:0]
-	for _, id := range s.order {
-		if _, ok := now[id]; ok {
-			kept = append(kept, id)
-			continue
+	for _, id := range not {
+		if _, known := s.parts[id]; known {
+			delete(s.parts, id)
+			req.forget = append(req.forget, id)
 		}
-		delete(s.parts, id)
-		req.forget = append(req.forget, id)
 	}
-	s.order = kept
 	return req
 }
 

@@ -37,28 +37,31 @@ func named(ws []wanted) (out []int32) {
 // Ref: Kafka 2.8 clients/FetchSessionHandler.java.
 func TestSessionSaysOnlyWhatChanged(t *testing.T) {
 	var s session
-	req := s.build(want(0, 1, 2, 3))
+	req := s.build(want(0, 1, 2, 3), nil)
 	if !req.full() || req.sessionID != 0 || !slices.Equal(named(req.send), []int32{1, 2, 3}) {
 		t.Fatalf("the first fetch is full: %+v", req)
 	}
 	if err := s.answered(req, answerFor(7, 1, 2, 3)); err != nil {
 		t.Fatal(err)
 	}
-	req = s.build(want(0, 1, 2, 3))
+	req = s.build(want(0, 1, 2, 3), nil)
 	if req.sessionID != 7 || req.epoch != 1 || len(req.send)+len(req.forget) != 0 {
 		t.Fatalf("nothing changed: %+v", req)
 	}
 	if err := s.answered(req, answerFor(7)); err != nil {
 		t.Fatal(err)
 	}
-	req = s.build(append(want(0, 4), append(want(5, 2), want(0, 3)...)...))
+	req = s.build(append(want(0, 4), append(want(5, 2), want(0, 3)...)...), []topic.Partition{tp(1), tp(9)})
 	if req.epoch != 2 || !slices.Equal(named(req.send), []int32{4, 2}) || !slices.Equal(req.forget, []topic.Partition{tp(1)}) {
 		t.Fatalf("4 is new, 2 moved on, 1 is gone, 3 is as it was: %+v", req)
 	}
 	if err := s.answered(req, answerFor(7, 2)); err != nil {
 		t.Fatal(err)
 	}
-	if req = s.build(nil); req.epoch != 3 || len(req.forget) != 3 {
+	if req = s.build(want(0, 3), nil); req.epoch != 3 || len(req.send)+len(req.forget) != 0 {
+		t.Fatalf("what is not said stays as it is: %+v", req)
+	}
+	if req = s.build(nil, []topic.Partition{tp(2), tp(3), tp(4)}); req.epoch != 3 || len(req.forget) != 3 {
 		t.Fatalf("nothing wanted: all is forgotten: %+v", req)
 	}
 }
@@ -83,17 +86,17 @@ func TestSessionAfterTrouble(t *testing.T) {
 		{"a full answer with a session", true, answerFor(7, 1, 2, 3), true, 7, 1},
 	} {
 		var s session
-		req := s.build(want(0, 1, 2, 3))
+		req := s.build(want(0, 1, 2, 3), nil)
 		if !row.full {
 			if err := s.answered(req, answerFor(7, 1, 2, 3)); err != nil {
 				t.Fatal(err)
 			}
-			req = s.build(want(1, 1, 2, 3))
+			req = s.build(want(1, 1, 2, 3), nil)
 		}
 		if err := s.answered(req, row.answer); (err == nil) != row.usable {
 			t.Errorf("%s: %v", row.name, err)
 		}
-		if next := s.build(want(2, 1, 2, 3)); next.sessionID != row.nextID || next.epoch != row.nextEra || next.full() && len(next.send) != 3 {
+		if next := s.build(want(2, 1, 2, 3), nil); next.sessionID != row.nextID || next.epoch != row.nextEra || next.full() && len(next.send) != 3 {
 			t.Errorf("%s: next request %+v", row.name, next)
 		}
 	}
@@ -101,10 +104,10 @@ func TestSessionAfterTrouble(t *testing.T) {
 
 func TestSessionLost(t *testing.T) {
 	var s session
-	s.answered(s.build(want(0, 1)), answerFor(7, 1))
-	s.build(want(1, 1))
+	s.answered(s.build(want(0, 1), nil), answerFor(7, 1))
+	s.build(want(1, 1), nil)
 	s.lost()
-	if req := s.build(want(1, 1)); req.sessionID != 7 || req.epoch != replica.InitialFetchEpoch || len(req.send) != 1 {
+	if req := s.build(want(1, 1), nil); req.sessionID != 7 || req.epoch != replica.InitialFetchEpoch || len(req.send) != 1 {
 		t.Fatalf("no answer came: a full fetch that drops the session: %+v", req)
 	}
 }

@@ -48,6 +48,8 @@ type thread struct {
 	cancel context.CancelFunc
 	wake   chan struct{} // capacity 1: there is something new to do
 
+	lookedAtAll time.Time // the goroutine's: see ready
+
 	mu    sync.Mutex // guards parts
 	parts partitions
 }
@@ -102,7 +104,7 @@ func (t *thread) nextWork(now time.Time) time.Duration {
 		return idleLinger
 	}
 	wait := t.m.cfg.Backoff
-	for p := range t.parts.all {
+	for _, p := range t.parts.at {
 		wait = min(wait, max(0, p.until.Sub(now)))
 	}
 	return wait
@@ -151,10 +153,7 @@ func (t *thread) end() []*partition {
 	t.cancel()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []*partition
-	for p := range t.parts.all {
-		out = append(out, p)
-	}
+	out := t.parts.all()
 	t.parts = newPartitions()
 	return out
 }
@@ -172,7 +171,7 @@ func (t *thread) delay(ids ...topic.Partition) {
 	defer t.mu.Unlock()
 	for _, id := range ids {
 		if p := t.parts.get(id); p != nil {
-			p.until = until
+			t.parts.rest(p, until)
 		}
 	}
 }

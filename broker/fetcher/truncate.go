@@ -89,13 +89,13 @@ func (t *thread) maybeTruncate() {
 func (t *thread) truncating(now time.Time) (questions []epochQuestion, withoutEpochs []topic.Partition) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for p := range t.parts.all {
-		if p.phase != truncating || p.delayed(now) {
+	for _, p := range t.parts.truncating() {
+		if p.delayed(now) {
 			continue
 		}
 		log, err := t.m.replica.FollowerLog(p.id)
 		if err != nil {
-			p.until = now.Add(t.m.cfg.Backoff) // it is about to be taken from us
+			t.parts.rest(p, now.Add(t.m.cfg.Backoff)) // it is about to be taken from us
 			continue
 		}
 		if epoch, ok := log.LatestEpoch(); ok {
@@ -160,5 +160,6 @@ func (t *thread) truncateLocked(id topic.Partition, answer func(*partition) (*ep
 	if agreed {
 		p.phase = fetching
 	}
+	t.parts.touch(p)
 	return true
 }
