@@ -56,7 +56,7 @@ var sees = map[string][]string{
 	"internal/zktest":      nil,
 	"internal/zkrelay":     nil,
 	"internal/bench":       nil,
-	"internal/clustertest": plus(words, "internal/link", "internal/record", "internal/wire", "internal/zk", "zkpaths", "broker", "broker/config", "broker/commitlog", "internal/zktest"),
+	"internal/clustertest": plus(words, "internal/link", "internal/record", "internal/wire", "internal/zk", "zkpaths", "broker", "broker/config", "broker/commitlog", "internal/zktest", "internal/zkserver"),
 	"internal/fakebroker":  plus(words, "internal/link", "internal/wire"),
 	"internal/mixedtest":   nil,
 	"internal/lint":        nil,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,9 +60,9 @@ func (d dataDir) replace(name string, b []byte, fsync bool) error {
 	return err
 }
 
-// sync makes names durable that were given or taken.
+// sync makes names durable that were given or taken. Windows has no such call.
 func (d dataDir) sync(fsync bool) error {
-	if !fsync {
+	if !fsync || runtime.GOOS == "windows" {
 		return nil
 	}
 	f, err := os.Open(d.path)

@@ -140,6 +140,35 @@ func (s *Server) beat() {
 	}
 }
 
+// Expire ends a session as if nothing had been heard of it for its timeout, which is how
+// a test makes an expiry without the wait. False: there is no such session, or no server.
+func (s *Server) Expire(id int64) bool {
+	found := make(chan bool, 1)
+	if !s.submit(request{control: func() { found <- s.expire(id) }}) {
+		return false
+	}
+	select {
+	case ok := <-found:
+		return ok
+	case <-s.done:
+		return false
+	}
+}
+
+func (s *Server) expire(id int64) bool {
+	ss := s.sessions[id]
+	if ss == nil {
+		return false
+	}
+	c := ss.conn
+	s.endSession(ss, journal.SessionExpired, "asked to expire")
+	s.stats.expired++
+	if c != nil {
+		s.drop(c)
+	}
+	return true
+}
+
 // excuse adds to every session the time in which this process did not run: it was
 // stopped, or stood in a debugger, and could not hear anybody.
 func (s *Server) excuse(late, now int64) {

@@ -127,10 +127,7 @@ func (st *state) restore(path string, n *node) error {
 	if parent == nil || st.tree.nodes[path] != nil {
 		return fmt.Errorf("the node %q has no parent, or is there twice", path)
 	}
-	if parent.children == nil {
-		parent.children = map[string]struct{}{}
-	}
-	parent.children[name] = struct{}{}
+	parent.addChild(name)
 	st.tree.nodes[path] = n
 	st.tree.bytes += size(path, n)
 	st.noteKind(path, n)

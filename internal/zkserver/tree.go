@@ -20,6 +20,7 @@ type node struct {
 	data     []byte // null and empty are different
 	acl      []acl  // shared between nodes, never changed in place
 	children map[string]struct{}
+	inOrder  []string // the children, sorted; nil when they have changed since
 
 	czxid, mzxid, pzxid int64 // written by which zxid: the node, its data, its list of children
 	ctime, mtime        int64 // ms since 1970
@@ -43,7 +44,25 @@ func (n *node) stat() stat {
 }
 
 // names are the children in order. ZooKeeper's come in the order of a hash table.
-func (n *node) names() []string { return slices.Sorted(maps.Keys(n.children)) }
+func (n *node) names() []string {
+	if n.inOrder == nil {
+		n.inOrder = slices.Sorted(maps.Keys(n.children))
+	}
+	return n.inOrder
+}
+
+func (n *node) addChild(name string) {
+	if n.children == nil {
+		n.children = map[string]struct{}{}
+	}
+	n.children[name] = struct{}{}
+	n.inOrder = nil
+}
+
+func (n *node) removeChild(name string) {
+	delete(n.children, name)
+	n.inOrder = nil
+}
 
 // tree is all nodes by path. The root has two: "/" and "", the parent of "/a".
 //
@@ -84,16 +103,13 @@ func (t *tree) add(path string, n *node, zxid int64) (undo func()) {
 	dir, name := splitPath(path)
 	parent := t.nodes[dir]
 	pzxid := parent.pzxid
-	if parent.children == nil {
-		parent.children = map[string]struct{}{}
-	}
-	parent.children[name] = struct{}{}
+	parent.addChild(name)
 	parent.creates++
 	parent.pzxid = zxid
 	t.nodes[path] = n
 	t.bytes += size(path, n)
 	return func() {
-		delete(parent.children, name)
+		parent.removeChild(name)
 		parent.creates--
 		parent.pzxid = pzxid
 		delete(t.nodes, path)
@@ -106,12 +122,12 @@ func (t *tree) remove(path string, zxid int64) (undo func()) {
 	dir, name := splitPath(path)
 	parent, n := t.nodes[dir], t.nodes[path]
 	pzxid := parent.pzxid
-	delete(parent.children, name)
+	parent.removeChild(name)
 	parent.pzxid = zxid
 	delete(t.nodes, path)
 	t.bytes -= size(path, n)
 	return func() {
-		parent.children[name] = struct{}{}
+		parent.addChild(name)
 		parent.pzxid = pzxid
 		t.nodes[path] = n
 		t.bytes += size(path, n)
