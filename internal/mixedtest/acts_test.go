@@ -175,7 +175,7 @@ const loadPartitions = 6
 func (x *cell) startLoad() {
 	x.Helper()
 	x.create("orders", loadPartitions, 3, "min.insync.replicas", "2", "segment.bytes", "262144")
-	x.load = clustertest.StartWorkload(x.T, x.c.Seeds(), "orders", loadPartitions, 20, 100, kgo.AllISRAcks())
+	x.load = clustertest.StartWorkload(x.T, x.c.Seeds(), "orders", loadPartitions, 5, 100, kgo.AllISRAcks())
 	x.load.AwaitEveryPartition(x.T, 60*time.Second)
 }
 

@@ -71,6 +71,7 @@ func TestKafkaControlsKz(t *testing.T) {
 	x.topicsByEveryWay()
 	x.everyCodec()
 	x.preferredElection()
+	x.reassignAndDelete()
 	x.startLoad()
 	x.underLoad(func() { x.makeController(1) })
 	x.verdict()

@@ -27,7 +27,7 @@ var allowed = []struct{ pattern, why string }{
 	{`^ERROR \[Controller id=\d+\] Error (while electing or becoming controller|processing event) [\s\S]*(SessionExpiredException|ControllerMovedException)`, "the controller was frozen, or deposed"},
 
 	{`^WARN \[Controller id=\d+, targetBrokerId=\d+\] Connection to node \d+ \S+ could not be established\.`, "the controller tries to reach a broker that is dead and not yet given up"},
-	{`^WARN \[RequestSendThread controllerId=\d+\] Controller \d+ epoch \d+ fails to send request [\s\S]*java\.io\.IOException`, "the same"},
+	{`^WARN \[RequestSendThread controllerId=\d+\] Controller \d+ epoch \d+ fails to send request [\s\S]*(java\.io\.IOException|java\.lang\.InterruptedException)`, "the same, or the controller resigns while its sender sleeps before another try"},
 	{`^WARN \[RequestSendThread controllerId=\d+\] Controller \d+'s connection to broker .* was unsuccessful [\s\S]*java\.io\.IOException`, "the same"},
 	{`^ERROR \[RequestSendThread controllerId=\d+\] Controller \d+ fails to send a request to broker [\s\S]*java\.lang\.InterruptedException`, "the controller gave a dead broker up while its sender slept before another try"},
 

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Mixed clusters in long form: kz beside Apache Kafka 2.8.2, each kind as controller, leader and
+# follower, killed and frozen under load. Needs java, mvn and Debian's zookeeper, and about 2 GB.
+#
+#   scripts/mixed.sh                        every cell, 20 rounds of kills each; half an hour
+#   scripts/mixed.sh --rounds 3             the form that CI runs; five minutes
+#   scripts/mixed.sh --only KzControls      tests whose name matches
+#   scripts/mixed.sh --kafka-alone          the same acts on Apache Kafka alone: what its log holds then
+#
+# Each test prints its seed; KZ_SEED=... replays the random moments. KZ_KEEP=DIR keeps the files
+# of a failed cluster.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+rounds=20 only=.
+while (($#)); do
+  case $1 in
+  --rounds) rounds=${2:?} && shift 2 ;;
+  --only) only=${2:?} && shift 2 ;;
+  --kafka-alone) export KZ_MIXED=kafka && only='Control' && shift ;;
+  *) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
+  esac
+done
+[[ $rounds =~ ^[0-9]+$ ]] || { echo "mixed.sh: --rounds takes a number, not '$rounds'" >&2; exit 2; }
+export KZ_ROUNDS=$rounds KZ_REQUIRE_ZOOKEEPER=1 KZ_REQUIRE_JAVA=1
+exec go test ./internal/mixedtest -count=1 -v -timeout 6h -run "$only"
