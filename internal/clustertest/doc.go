@@ -5,8 +5,9 @@
 // verdict: which acknowledged records are lost, whether each partition kept its order, whether the
 // replicas are equal to the byte, and who wrote what to ZooKeeper while which controller reigned.
 //
-// A cluster is made of processes (Processes: a kill is a kill) or of brokers in this process over
-// TCP (InProcess: links can be cut and moments armed). The rule: nothing here is believed on kz's
+// A cluster is made of processes (Processes: a kill is a kill) or of brokers in this process
+// (InProcess: links can be cut and moments armed). The latter stands on a Ground: in virtual time over a
+// network in memory, or over TCP, with the embedded ZooKeeper or with Apache's. The rule: nothing here is believed on kz's
 // word alone. Records are produced and read by a client that knows nothing of kz, and the order of
 // znode writes is read from ZooKeeper's own transaction log.
 package clustertest

@@ -11,7 +11,6 @@ import (
 	"kz/internal/clustertest"
 	"kz/internal/journal"
 	"kz/internal/link"
-	"kz/internal/zktest"
 )
 
 const fetchKey = 1
@@ -23,8 +22,11 @@ const fetchKey = 1
 //
 // Ref: KIP-101, scenario 1 as a double failover.
 func TestDoubleFailoverLosesNothing(t *testing.T) {
-	zk := zktest.Start(t)
-	c := clustertest.StartInProcess(t, zk.Addr, 4, quick(
+	clustertest.OnEachGround(t, doubleFailover)
+}
+
+func doubleFailover(t *testing.T, g *clustertest.Ground) {
+	c := clustertest.StartOn(t, g, 4, quick(
 		"replica.lag.time.max.ms", "60000", // nobody leaves the ISR by being slow
 		"replica.fetch.wait.max.ms", "300",
 	))
@@ -82,7 +84,7 @@ func TestDoubleFailoverLosesNothing(t *testing.T) {
 		return l == 3, fmt.Sprintf("broker %d leads", l)
 	})
 	c.Faults.HealAll()
-	stored := clustertest.ReadAll(t, []string{c.Brokers[3].Addr}, topic, 0)
+	stored := c.ReadAll(topic, 0, 3)
 	if stored[0] != "m1" || stored[1] != "m2" {
 		t.Fatalf("after both failovers the log holds %v: an acknowledged record is lost", stored)
 	}

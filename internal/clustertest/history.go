@@ -22,9 +22,10 @@ type Verdict struct {
 }
 
 // ReadAll reads a partition from the beginning to the high watermark that is seen at the start.
-func ReadAll(t testing.TB, seeds []string, topic string, partition int32) map[int64]string {
+func ReadAll(t testing.TB, seeds []string, topic string, partition int32, opts ...kgo.Opt) map[int64]string {
 	t.Helper()
-	cl := outsideClient(t, seeds)
+	cl := outsideClient(t, seeds, opts...)
+	defer cl.Close()
 	ends, err := kadm.NewClient(cl).ListEndOffsets(context.Background(), topic)
 	if err != nil {
 		t.Fatal(err)
@@ -55,11 +56,11 @@ func ReadAll(t testing.TB, seeds []string, topic string, partition int32) map[in
 
 // Check reads everything and holds it against what was acknowledged. An acknowledged record must
 // stand at the offset the producer was told: being somewhere is not enough.
-func (w *Workload) Check(t testing.TB, seeds []string) Verdict {
+func (w *Workload) Check(t testing.TB, seeds []string, opts ...kgo.Opt) Verdict {
 	t.Helper()
 	var v Verdict
 	for p := range w.Partitions {
-		stored := ReadAll(t, seeds, w.Topic, p)
+		stored := ReadAll(t, seeds, w.Topic, p, opts...)
 		v.Read += len(stored)
 		for _, a := range w.Acks(p) {
 			v.Acked++

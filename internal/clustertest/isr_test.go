@@ -9,7 +9,6 @@ import (
 
 	"kz/internal/clustertest"
 	"kz/internal/journal"
-	"kz/internal/zktest"
 	"kz/zkpaths"
 )
 
@@ -17,13 +16,16 @@ import (
 // conditional write, within one and a half lag limits, and back in with another once it caught up:
 // versions 0, 1, 2 of the state node, leader epoch unchanged.
 func TestFollowerCutAndHealed(t *testing.T) {
-	zk := zktest.Start(t)
+	clustertest.OnEachGround(t, followerCutAndHealed)
+}
+
+func followerCutAndHealed(t *testing.T, g *clustertest.Ground) {
 	const lag = 2 * time.Second
-	c := clustertest.StartInProcess(t, zk.Addr, 3, quick("replica.lag.time.max.ms", "2000", "zookeeper.session.timeout.ms", "10000"))
+	c := clustertest.StartOn(t, g, 3, quick("replica.lag.time.max.ms", "2000", "zookeeper.session.timeout.ms", "10000"))
 	cl := c.Client()
 	const topic = "orders"
 	clustertest.CreateTopic(t, cl, topic, 1, 3)
-	w := clustertest.StartWorkload(t, c.Seeds(), topic, 1, 10, 100, kgo.AllISRAcks())
+	w := c.StartWorkload(topic, 1, 10, 100, kgo.AllISRAcks())
 	w.AwaitAcks(t, 100, 30*time.Second)
 	leader := clustertest.Leader(t, cl, topic, 0)
 	follower := 1 + leader%3
@@ -48,9 +50,7 @@ func TestFollowerCutAndHealed(t *testing.T) {
 	clustertest.AwaitISR(t, cl, topic, 3, 60*time.Second)
 	w.Stop()
 
-	txns, err := clustertest.ReadTxnLog(zk.DataDir())
-	must(t, err)
-	states := clustertest.StateVersions(txns, topic, 0)
+	states := clustertest.StateVersions(c.Txns(), topic, 0)
 	if len(states) != 3 {
 		t.Fatalf("the state node was written %d times, want create, shrink, expand: %+v", len(states), states)
 	}
@@ -66,7 +66,7 @@ func TestFollowerCutAndHealed(t *testing.T) {
 	if w := writers(c, zkpaths.PartitionStatePath(topic, 0)); !slices.Equal(w[1:], []int32{leader, leader}) {
 		t.Errorf("brokers %v wrote the state node; shrink and expand are the leader's (%d)", w, leader)
 	}
-	w.Check(t, c.Seeds()).MustBeWhole(t)
+	c.Check(w).MustBeWhole(t)
 }
 
 // writers is which brokers wrote a znode, in the order of its versions.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"time"
 )
 
 // A Txn is one transaction of ZooKeeper's log, in the order in which it was applied. A multi that
@@ -23,6 +24,7 @@ import (
 //	end       a record of length 0 (the file is preallocated with zeros)
 type Txn struct {
 	Zxid    int64
+	At      time.Time // by ZooKeeper's clock, to the millisecond
 	Session int64
 	Cxid    int32  // the session's own number of the request
 	Type    string // "create", "delete", "set", "check", "open-session", "close-session", "error"
@@ -144,7 +146,7 @@ const (
 func parseTxn(b []byte) ([]Txn, error) {
 	j := &jute{b: b}
 	head := Txn{Session: j.long(), Cxid: j.int(), Zxid: j.long()}
-	j.long() // time
+	head.At = time.UnixMilli(j.long())
 	kind := j.int()
 	if kind != opMulti {
 		t, err := parseOp(head, kind, j)

@@ -18,13 +18,18 @@ import (
 // metadata hears of an ISR change only once the controller was notified, up to seven seconds later.
 func Znodes(t testing.TB, zookeeper string) *zk.Client {
 	t.Helper()
+	return znodes(t, zookeeper, link.TCP{})
+}
+
+func znodes(t testing.TB, zookeeper string, n link.Network) *zk.Client {
+	t.Helper()
 	servers, chroot, err := zk.ParseConnect(zookeeper)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, err := zk.Connect(context.Background(), zk.Config{
 		Servers: servers, Chroot: chroot, ExistingChroot: true, SessionTimeout: 20 * time.Second, ConnectionTimeout: 60 * time.Second,
-	}, link.TCP{}, nil, zerolog.Nop())
+	}, n, nil, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,13 +130,18 @@ func (s *Server) beat() {
 		if now < expiry(heard, ss.timeout, tick) {
 			continue
 		}
-		c := ss.conn
-		s.endSession(ss, journal.SessionExpired, fmt.Sprintf("nothing heard for %d ms, timeout %d ms", now-heard, ss.timeout))
-		s.stats.expired++
-		s.cfg.Log.Info().Msgf("session %s has expired: nothing heard for %d ms", sessionName(ss.id), now-heard)
-		if c != nil {
-			s.drop(c)
-		}
+		s.expire(ss, fmt.Sprintf("nothing heard for %d ms, timeout %d ms", now-heard, ss.timeout))
+	}
+}
+
+// expire ends a session that its client did not close.
+func (s *Server) expire(ss *session, why string) {
+	c := ss.conn
+	s.endSession(ss, journal.SessionExpired, why)
+	s.stats.expired++
+	s.cfg.Log.Info().Msgf("session %s has expired: %s", sessionName(ss.id), why)
+	if c != nil {
+		s.drop(c)
 	}
 }
 
@@ -144,7 +149,14 @@ func (s *Server) beat() {
 // a test makes an expiry without the wait. False: there is no such session, or no server.
 func (s *Server) Expire(id int64) bool {
 	found := make(chan bool, 1)
-	if !s.submit(request{control: func() { found <- s.expire(id) }}) {
+	end := func() {
+		ss := s.sessions[id]
+		if ss != nil {
+			s.expire(ss, "asked to expire")
+		}
+		found <- ss != nil
+	}
+	if !s.submit(request{control: end}) {
 		return false
 	}
 	select {
@@ -153,20 +165,6 @@ func (s *Server) Expire(id int64) bool {
 	case <-s.done:
 		return false
 	}
-}
-
-func (s *Server) expire(id int64) bool {
-	ss := s.sessions[id]
-	if ss == nil {
-		return false
-	}
-	c := ss.conn
-	s.endSession(ss, journal.SessionExpired, "asked to expire")
-	s.stats.expired++
-	if c != nil {
-		s.drop(c)
-	}
-	return true
 }
 
 // excuse adds to every session the time in which this process did not run: it was
