@@ -22,7 +22,7 @@ func (f Faults) Error() string {
 		fmt.Fprintf(&b, "%d faults in the configuration:", len(f))
 	}
 	for _, p := range f {
-		fmt.Fprintf(&b, "\n  %s: %s", p.Key, p.Text)
+		fmt.Fprintf(&b, "\n  %s: %s", legible(p.Key), p.Text)
 	}
 	return b.String()
 }
@@ -113,14 +113,29 @@ func (p *parser) unknown(name string) {
 			p.fault(name, "refused: kz has no SSL and SASL listeners")
 			return
 		}
-		p.warnings = append(p.warnings, "without effect, kz has no settings for single listeners: "+name)
+		p.warnings = append(p.warnings, "without effect, kz has no settings for single listeners: "+legible(name))
 		return
 	}
-	w := "unknown key " + name
+	w := "unknown key " + legible(name)
 	if near, ok := nearest(name, Keys); ok {
 		w += ", did you mean " + near + "?"
 	}
 	p.warnings = append(p.warnings, w)
+}
+
+// legible is a name as it is when a terminal can show it, else quoted, and cut when it is
+// long: a file that is no config at all must not print its bytes.
+func legible(name string) string {
+	const most = 100
+	if len(name) > most {
+		name = name[:most] + "..."
+	}
+	for _, r := range name {
+		if !strconv.IsPrint(r) {
+			return strconv.Quote(name)
+		}
+	}
+	return name
 }
 
 // nearest is the known name within the smallest edit distance, if that is at most a
