@@ -18,7 +18,7 @@ func TestRandomOperationsDoNotTellThemApart(t *testing.T) {
 	real := zktest.Start(t)
 	embedded := start(t, conformanceConfig())
 	ops := 2000
-	if s := os.Getenv("KZ_OPS"); s != "" {
+	if s := os.Getenv("KZ_OPS"); s != "" && !testing.Short() {
 		var err error
 		if ops, err = strconv.Atoi(s); err != nil {
 			t.Fatal(err)

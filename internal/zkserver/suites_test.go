@@ -13,7 +13,7 @@ import (
 // only with KZ_SUITES=1.
 func suites(t *testing.T) (kz string) {
 	t.Helper()
-	if os.Getenv("KZ_SUITES") != "1" {
+	if os.Getenv("KZ_SUITES") != "1" || testing.Short() {
 		t.Skip("needs a minute or two: KZ_SUITES=1 runs it")
 	}
 	kz = filepath.Join(t.TempDir(), "kz")
