@@ -3,12 +3,14 @@ package network
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -74,12 +76,17 @@ func TestFileParts(t *testing.T) {
 				parts []Part
 				want  []byte
 				files int64
+				small int64 // of these, in ranges that are copied everywhere
 			}{
-				{"a whole file", []Part{part(0, len(content))}, content, int64(len(content))},
-				{"a range", []Part{part(1_000_001, 12345)}, content[1_000_001:][:12345], 12345},
-				{"nothing of it", []Part{part(5, 0)}, nil, 0},
-				{"between bytes", []Part{{Bytes: []byte("head")}, part(7, 100), {Bytes: []byte("tail")}}, append(append([]byte("head"), content[7:107]...), "tail"...), 100},
-				{"several, out of order", []Part{part(1<<20, 1<<20), {}, part(0, 1<<20)}, append(bytes.Clone(content[1<<20:2<<20]), content[:1<<20]...), 2 << 20},
+				{"a whole file", []Part{part(0, len(content))}, content, int64(len(content)), 0},
+				{"a range", []Part{part(1_000_001, 123456)}, content[1_000_001:][:123456], 123456, 0},
+				{"nothing of it", []Part{part(5, 0)}, nil, 0, 0},
+				{"between bytes", []Part{{Bytes: []byte("head")}, part(7, 100), {Bytes: []byte("tail")}}, append(append([]byte("head"), content[7:107]...), "tail"...), 100, 100},
+				{"small ones around a large one", []Part{part(0, smallRange), part(9, smallRange+1), part(3, 5)},
+					slices.Concat(content[:smallRange], content[9:][:smallRange+1], content[3:8]), 2*smallRange + 6, smallRange + 5},
+				{"more small ones than a batch holds", slices.Repeat([]Part{part(11, smallRange)}, 5),
+					bytes.Repeat(content[11:][:smallRange], 5), 5 * smallRange, 5 * smallRange},
+				{"several, out of order", []Part{part(1<<20, 1<<20), {}, part(0, 1<<20)}, append(bytes.Clone(content[1<<20:2<<20]), content[:1<<20]...), 2 << 20, 0},
 			} {
 				r := newRig(t, net.net(), Config{})
 				r.Serve()
@@ -96,12 +103,12 @@ func TestFileParts(t *testing.T) {
 					t.Errorf("%s: released %d times", row.rule, released)
 				}
 				s := r.Stats()
-				sent, copied := s.SendfileBytes, s.CopiedBytes
+				sent, copied := 2*(row.files-row.small), 2*row.small
 				if !net.sendfile {
-					sent, copied = copied, sent
+					sent, copied = 0, 2*row.files
 				}
-				if sent != 2*row.files || copied != 0 {
-					t.Errorf("%s: %+v, want %d bytes of the file by the one way", row.rule, s, 2*row.files)
+				if s.SendfileBytes != sent || s.CopiedBytes != copied {
+					t.Errorf("%s: %+v, want %d bytes of the file by sendfile and %d copied", row.rule, s, sent, copied)
 				}
 				if total := s.OtherBytes + row.files*2; total != 2*int64(8+len(row.want)) {
 					t.Errorf("%s: %d bytes counted, %d sent", row.rule, total, 2*(8+len(row.want)))
@@ -244,6 +251,30 @@ func BenchmarkFetch(b *testing.B) {
 			after := r.Stats()
 			b.ReportMetric(float64(after.CopiedBytes-before.CopiedBytes)/float64(b.N), "copied-B/op")
 			b.ReportMetric(float64(after.SendfileBytes-before.SendfileBytes)/float64(b.N), "sendfile-B/op")
+		})
+	}
+}
+
+// BenchmarkFetchSmall is an answer with one kilobyte of each of some partitions: what a follower
+// mostly gets.
+func BenchmarkFetchSmall(b *testing.B) {
+	f, _ := tempFile(b, 1<<20)
+	const size = 1000
+	for _, n := range []int{1, 6} {
+		b.Run(fmt.Sprintf("%d", n), func(b *testing.B) {
+			r := newRig(b, link.TCP{}, Config{})
+			r.Serve()
+			r.handle(func(req *Request) []Part {
+				return slices.Repeat([]Part{{Bytes: make([]byte, 60)}, {File: f, Offset: 1234, Length: size}}, n)
+			})
+			c := r.dial()
+			req, buf := frame(metadata, 1, 1, ""), make([]byte, 8+n*(60+size))
+			for b.Loop() {
+				c.Write(req)
+				if _, err := io.ReadFull(c, buf); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }
