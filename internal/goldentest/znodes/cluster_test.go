@@ -53,6 +53,9 @@ type cluster struct {
 
 func newCluster(t *testing.T, props ...string) *cluster {
 	t.Helper()
+	if testing.Short() && t.Name() != "TestStartAndTopics" {
+		t.Skip("with -short (the run with the race detector) only the first group")
+	}
 	c := &cluster{t: t, server: zktest.Start(t), props: maps.Clone(base), nodes: map[string]*clustertest.Node{}}
 	for i := 0; i+1 < len(props); i += 2 {
 		c.props[props[i]] = props[i+1]
