@@ -1,7 +1,9 @@
 package mixedtest_test
 
 import (
+	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"kz/internal/clustertest"
@@ -60,6 +62,25 @@ func uncomplaining(t *testing.T, c *clustertest.Processes) {
 		}
 	}
 	t.Logf("Apache Kafka's logs hold %d lines at WARN or above", total)
+}
+
+// kzErrors fails the test with what kz logged as an error: nothing that other brokers do is one.
+func kzErrors(t *testing.T, c *clustertest.Processes) {
+	t.Helper()
+	for _, n := range c.OfKind(clustertest.KZ) {
+		b, err := os.ReadFile(n.Log)
+		must(t, err)
+		seen := map[string]bool{}
+		for line := range strings.Lines(string(b)) {
+			if !strings.Contains(line, " ERR ") && !strings.Contains(line, " FTL ") && !strings.HasPrefix(line, "panic:") && !strings.Contains(line, "DATA RACE") {
+				continue
+			}
+			if sort := trimmed(numberOrName.ReplaceAllString(line, "#"), 120); !seen[sort] {
+				seen[sort] = true
+				t.Errorf("broker %d (kz) logged: %s", n.ID, strings.TrimSpace(line))
+			}
+		}
+	}
 }
 
 func matchesAny(patterns []*regexp.Regexp, s string) bool {

@@ -23,7 +23,7 @@ import (
 func (x *cell) reassignAndDelete() {
 	x.Helper()
 	const topic = "moved"
-	must(x.T, clustertest.CreateAssigned(x.cl, topic, [][]int32{{1}, {2}, {2, 3}}, "segment.bytes", "65536"))
+	must(x.T, clustertest.CreateAssigned(x.cl, topic, [][]int32{{1}, {2}, {3}}, "segment.bytes", "65536"))
 	cl := x.c.Client(kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	var records []*kgo.Record
 	for i := range 3000 {
@@ -33,7 +33,7 @@ func (x *cell) reassignAndDelete() {
 	defer cancel()
 	must(x.T, cl.ProduceSync(ctx, records...).FirstErr())
 
-	want := [][]int32{{2}, {1}, {1, 3}} // Kafka to kz, kz to Kafka, half of each
+	want := [][]int32{{2}, {1}, {3, 1}} // Kafka to kz, kz to Kafka, Kafka beside kz
 	var moves []zkpaths.Reassignment
 	for p, replicas := range want {
 		moves = append(moves, zkpaths.Reassignment{TopicPartition: zkpaths.TopicPartition{Topic: topic, Partition: int32(p)}, Replicas: replicas})

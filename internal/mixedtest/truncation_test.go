@@ -235,4 +235,5 @@ func (x *pair) verdict() {
 	sameMetadata(x.T, x.c)
 	znodesAlike(x.T, x.zk.DataDir(), x.c)
 	uncomplaining(x.T, x.c)
+	kzErrors(x.T, x.c)
 }

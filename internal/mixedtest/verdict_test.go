@@ -26,6 +26,7 @@ func (x *cell) verdict() {
 	sameMetadata(x.T, x.c)
 	znodesAlike(x.T, x.zk.DataDir(), x.c)
 	uncomplaining(x.T, x.c)
+	kzErrors(x.T, x.c)
 }
 
 // znodesAlike reads ZooKeeper's log: one controller at a time whatever its kind, no epoch backwards, and
