@@ -5,6 +5,7 @@ import (
 
 	"kz/internal/journal"
 	"kz/internal/kafkaerr"
+	"kz/internal/mutant"
 	"kz/internal/topic"
 )
 
@@ -98,7 +99,7 @@ func (t *thread) truncating(now time.Time) (questions []epochQuestion, withoutEp
 			t.parts.rest(p, now.Add(t.m.cfg.Backoff)) // it is about to be taken from us
 			continue
 		}
-		if epoch, ok := log.LatestEpoch(); ok {
+		if epoch, ok := log.LatestEpoch(); ok && !mutant.TruncateAtHW() {
 			questions = append(questions, epochQuestion{p.id, p.leaderEpoch, epoch})
 		} else {
 			withoutEpochs = append(withoutEpochs, p.id)

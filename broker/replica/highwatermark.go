@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"kz/broker/commitlog"
+	"kz/internal/mutant"
 )
 
 // highWatermark is the mark that the followers allow: the smallest log end among the
@@ -15,6 +16,9 @@ import (
 // the current one. Ref: Kafka 2.8 Partition.maybeIncrementLeaderHW.
 func highWatermark(leaderEnd commitlog.OffsetMetadata, followers []followerState, isr *isrState, now time.Time, maxLag time.Duration) commitlog.OffsetMetadata {
 	mark := leaderEnd
+	if mutant.HWIsLEO() {
+		return mark
+	}
 	for i := range followers {
 		f := &followers[i]
 		if f.end.Offset < mark.Offset && (now.Sub(f.caughtUp) <= maxLag || isr.inMaximal(f.id)) {

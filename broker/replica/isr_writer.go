@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kz/internal/journal"
+	"kz/internal/mutant"
 	"kz/internal/topic"
 	"kz/internal/zk"
 	"kz/zkpaths"
@@ -71,7 +72,11 @@ func (w *isrWriter) write(ctx context.Context, batch []isrWrite) {
 	for i, b := range batch {
 		w.m.deps.Journal.At(journal.MomentLeaderWriteISR, b.p.id.String())
 		path := zkpaths.PartitionStatePath(b.p.id.Topic, b.p.id.Partition)
-		ops[i] = zk.SetOp(path, b.state.Encode(), b.zkVersion)
+		version := b.zkVersion
+		if mutant.UnconditionalStateWrite() {
+			version = zk.AnyVersion
+		}
+		ops[i] = zk.SetOp(path, b.state.Encode(), version)
 	}
 	for i, r := range w.m.deps.Zk.Do(ctx, ops...) {
 		version, err := r.Stat.Version, r.Err

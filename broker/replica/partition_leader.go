@@ -7,6 +7,7 @@ import (
 	"kz/broker/commitlog"
 	"kz/internal/journal"
 	"kz/internal/kafkaerr"
+	"kz/internal/mutant"
 )
 
 // appended is a leader's append: what the log says of it, the reign it was made in,
@@ -101,7 +102,11 @@ func (p *Partition) acked(required int64, leadsSince int32) (done bool, code kaf
 	if p.log == nil || !p.isLeader() || p.leadsSince != leadsSince {
 		return true, kafkaerr.NotLeaderOrFollower
 	}
-	done, enough := ackVerdict(p.log.HighWatermark(), required, p.isr.maximalSize(), p.log.Config().MinInsyncReplicas)
+	mark := p.log.HighWatermark()
+	if mutant.AckBeforeISR() {
+		mark = p.log.EndOffset()
+	}
+	done, enough := ackVerdict(mark, required, p.isr.maximalSize(), p.log.Config().MinInsyncReplicas)
 	if done && !enough {
 		return true, kafkaerr.NotEnoughReplicasAfterAppend
 	}

@@ -21,6 +21,7 @@ var sees = map[string][]string{
 	"internal/kafkaerr": nil,
 	"internal/journal":  nil,
 	"internal/topic":    {"internal/kafkaerr"},
+	"internal/mutant":   nil, // asked where a rule stands that a test may switch off
 	"internal/link":     {"internal/journal"},
 	"internal/record":   words,
 	"internal/wire":     {"internal/kafkaerr", "internal/link"},
@@ -32,8 +33,8 @@ var sees = map[string][]string{
 	"broker/metadata":  {"internal/topic"},
 	"broker/network":   {"internal/link", "internal/wire", "internal/journal", "internal/kafkaerr"},
 	"broker/commitlog": plus(words, "internal/record"),
-	"broker/replica":   plus(words, "internal/record", "internal/zk", "zkpaths", "broker/commitlog", "broker/purgatory", "broker/metadata"),
-	"broker/fetcher":   plus(words, "internal/record", "internal/wire", "internal/link", "broker/commitlog", "broker/metadata", "broker/replica"),
+	"broker/replica":   plus(words, "internal/mutant", "internal/record", "internal/zk", "zkpaths", "broker/commitlog", "broker/purgatory", "broker/metadata"),
+	"broker/fetcher":   plus(words, "internal/mutant", "internal/record", "internal/wire", "internal/link", "broker/commitlog", "broker/metadata", "broker/replica"),
 	// config hands each room its part of server.properties, in the room's own type.
 	"broker/config": plus(words, "internal/record", "internal/zk", "broker/commitlog", "broker/fetcher", "broker/network", "broker/replica", "controller"),
 	"broker/admin":  plus(words, "internal/zk", "zkpaths", "broker/commitlog", "broker/config", "broker/metadata"),
@@ -42,7 +43,7 @@ var sees = map[string][]string{
 	"broker": plus(words, "internal/link", "internal/zk", "internal/wire", "zkpaths", "controller",
 		"broker/admin", "broker/api", "broker/commitlog", "broker/config", "broker/fetcher", "broker/metadata", "broker/network", "broker/purgatory", "broker/replica"),
 
-	"controller": plus(words, "internal/link", "internal/wire", "internal/zk", "zkpaths"),
+	"controller": plus(words, "internal/mutant", "internal/link", "internal/wire", "internal/zk", "zkpaths"),
 
 	"client":          plus(words, "internal/link", "internal/wire"),
 	"client/admin":    plus(words, "client"),
@@ -56,7 +57,7 @@ var sees = map[string][]string{
 	"internal/zktest":      nil,
 	"internal/zkrelay":     nil,
 	"internal/bench":       nil,
-	"internal/clustertest": plus(words, "internal/link", "internal/record", "internal/wire", "internal/zk", "zkpaths", "broker", "broker/config", "broker/commitlog", "internal/zktest", "internal/zkserver"),
+	"internal/clustertest": plus(words, "internal/link", "internal/record", "internal/wire", "internal/zk", "zkpaths", "broker", "broker/config", "broker/commitlog", "internal/zktest", "internal/zkserver", "internal/mutant"),
 	"internal/fakebroker":  plus(words, "internal/link", "internal/wire"),
 	"internal/mixedtest":   nil,
 	"internal/lint":        nil,
