@@ -31,8 +31,10 @@ func (l logsOnly) FollowerLog(id topic.Partition) (*commitlog.Log, error) {
 func (logsOnly) FollowerAppend(topic.Partition, int32, []byte, int64, int64) (commitlog.AppendInfo, error) {
 	panic("nothing is appended here")
 }
-func (logsOnly) FollowerTruncate(topic.Partition, int64) error      { panic("nothing is truncated here") }
-func (logsOnly) FollowerTruncateFully(topic.Partition, int64) error { panic("nothing is truncated here") }
+func (logsOnly) FollowerTruncate(topic.Partition, int64) error { panic("nothing is truncated here") }
+func (logsOnly) FollowerTruncateFully(topic.Partition, int64) error {
+	panic("nothing is truncated here")
+}
 
 // walked is what a request must make the leader remember: the terms of every partition
 // that may be fetched now, found by a walk over all.

@@ -41,8 +41,8 @@ type FetchContext struct {
 func (x *FetchContext) Code() kafkaerr.Code { return x.code }
 
 // Refuse sets what may not be read: a partition for which check has a code is answered
-// with that. It is asked once about each that would be read. What changes its mind about
-// one must touch the partition afterwards (Manager.UpdateMetadata does).
+// with that. What changes its mind about one must touch the partition afterwards
+// (Manager.UpdateMetadata does). It is called under the session's lock.
 func (x *FetchContext) Refuse(check func(*FetchPartition) kafkaerr.Code) { x.check = check }
 
 // VisitAll makes an incremental fetch look at every partition of the session.
@@ -82,20 +82,27 @@ func (x *FetchContext) open() []visit {
 	}
 	x.session.mu.Lock()
 	defer x.session.mu.Unlock()
-	return slices.DeleteFunc(x.session.visits(x.epoch, nil), func(v visit) bool {
-		refused := x.refuses(&v.FetchPartition)
-		if refused {
+	return slices.DeleteFunc(x.session.visits(FinalFetchEpoch, nil), func(v visit) bool {
+		v.cached.refused = InitialFetchEpoch // no request of a session has it
+		if x.refuses(&v.FetchPartition) {
 			v.cached.refused = x.epoch
+			return true
 		}
-		return refused
+		return false
 	})
 }
 
-func (x *FetchContext) refuses(p *FetchPartition) bool {
+// refusal is the code for which p may not be read.
+func (x *FetchContext) refusal(p *FetchPartition) kafkaerr.Code {
 	if x.check == nil {
-		return false
+		return kafkaerr.None
 	}
-	code := x.check(p)
+	return x.check(p)
+}
+
+// refuses answers p if it may not be read.
+func (x *FetchContext) refuses(p *FetchPartition) bool {
+	code := x.refusal(p)
 	if code != kafkaerr.None {
 		x.failed = append(x.failed, FailedFetch(p.Partition, code))
 	}
@@ -190,7 +197,9 @@ func (x *FetchContext) finishIncremental(results []FetchResult) (int32, kafkaerr
 			continue
 		}
 		news := c.tell(r)
-		s.settle(c, r)
+		if x.refusal(&c.request) == kafkaerr.None { // it may have come while the fetch waited
+			s.settle(c, r)
+		}
 		if !news {
 			r.Release()
 			continue

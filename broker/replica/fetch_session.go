@@ -207,7 +207,7 @@ func (s *fetchSession) settle(c *cachedPartition, r *FetchResult) {
 		c.remote = r.remote
 	}
 	s.removeAwake(c)
-	c.quiet = true
+	c.quiet, c.start = true, r.start
 }
 
 // visit is one partition of one fetch.
