@@ -13,18 +13,6 @@ import (
 // alone matches the cases that look at the clock or change something that all cases share.
 var alone = regexp.MustCompile(`^(fetch/max-wait|controller/|versions/(UpdateMetadata|LeaderAndIsr|StopReplica)/)`)
 
-// tally counts exchanges by the words of the package comment.
-type tally struct {
-	mu                                        sync.Mutex
-	cases                                     int
-	equal, allowed, refused, after, unreached int
-}
-
-func (c *tally) String() string {
-	return fmt.Sprintf("%d cases: %d answers equal, %d differ as allowed, %d refused, %d after a refused step, %d not reached",
-		c.cases, c.equal, c.allowed, c.refused, c.after, c.unreached)
-}
-
 // Every recorded case that is written here is asked again, and every answer compared.
 func TestAnswers(t *testing.T) {
 	if testing.Short() {
@@ -48,7 +36,7 @@ func TestAnswers(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) { e.check(t, c, want[c.name], &count) })
 		}
 	}
-	t.Log(&count)
+	count.report(t, "golden")
 	if count.cases == len(registered()) && !t.Failed() {
 		reportUnused(t, func(a allowedGap) bool { return !special(a.cases) })
 	}
@@ -65,7 +53,7 @@ func TestAnswersOfOtherClusters(t *testing.T) {
 				t.Run(c.name, func(t *testing.T) { e.check(t, c, want[c.name], &count) })
 			}
 		}
-		t.Log(kind, &count)
+		count.report(t, kind)
 		if count.cases > 0 && !t.Failed() {
 			reportUnused(t, func(a allowedGap) bool { return strings.HasPrefix(a.cases, kind+"/") })
 		}
@@ -88,8 +76,8 @@ func (e *environment) check(t *testing.T, c testCase, want []exchange, count *ta
 		t.Fatal("the golden file has no such case")
 	}
 	got, why := e.runCase(t, c)
-	var equal, allowed, refused, after int
-	wrote := false // a step that was refused would have written
+	var words []string // one for each answer
+	wrote := false     // a step that was refused would have written
 	for i, g := range got {
 		if i >= len(want) {
 			t.Fatalf("step %d is one more than Kafka was asked", g.Step)
@@ -99,7 +87,7 @@ func (e *environment) check(t *testing.T, c testCase, want []exchange, count *ta
 			t.Fatalf("step %d asks something else:\nKafka was asked %s %s v%v %s\nkz is asked %s %s v%v %s", g.Step, w.To, w.API, w.Version, w.Request, g.To, g.API, g.Version, g.Request)
 		}
 		if g.refused {
-			refused++
+			words = append(words, refused)
 			wrote = wrote || g.API == "Produce"
 			continue
 		}
@@ -127,14 +115,15 @@ func (e *environment) check(t *testing.T, c testCase, want []exchange, count *ta
 			for _, d := range bad {
 				t.Errorf("    %v", d)
 			}
+			words = append(words, wrong)
 		case isRefused:
-			refused++
+			words = append(words, refused)
 		case isAllowed:
-			allowed++
+			words = append(words, allowed)
 		case isAfter:
-			after++
+			words = append(words, after)
 		default:
-			equal++
+			words = append(words, equal)
 		}
 	}
 	rest := len(want) - len(got)
@@ -144,10 +133,7 @@ func (e *environment) check(t *testing.T, c testCase, want []exchange, count *ta
 	if why != "" && !strings.HasSuffix(why, "is not served") && allow(c.name, len(got)+1, gap{Field: caseStopped, KZ: why}) == nil {
 		t.Errorf("the case stopped at step %d: %s", len(got)+1, why)
 	}
-	count.mu.Lock()
-	defer count.mu.Unlock()
-	count.cases++
-	count.equal, count.allowed, count.refused, count.after, count.unreached = count.equal+equal, count.allowed+allowed, count.refused+refused, count.after+after, count.unreached+rest
+	count.add(want, words)
 }
 
 func versionText(v any) string {
