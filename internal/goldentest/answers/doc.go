@@ -13,7 +13,6 @@
 //	           the connection as Kafka does with what it does not know
 //	after      an earlier step of the case was refused and would have written: only offsets and
 //	           records may differ
-//
 //	unreached  the case needs something refused to go on
 //
 // Anything else fails the test. An entry of the list that no answer needs fails it too, and so
