@@ -177,6 +177,7 @@ type broker1 struct {
 	config   commitlog.Config
 	halted   chan string
 	epoch    map[topic.Partition]int32
+	session  *modelSession // of openSession
 }
 
 func newBroker1(t testing.TB, dirs ...string) *broker1 {
