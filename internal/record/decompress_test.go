@@ -136,6 +136,45 @@ func TestFramesAsKafkaWritesThem(t *testing.T) {
 	}
 }
 
+// Clients in Go write frames of one block that may hold 4 MiB. What is unfolded decides how much memory
+// that takes, and the next batch finds it there.
+func TestLargeLZ4BlocksKeepTheirBuffer(t *testing.T) {
+	for _, row := range []struct {
+		rule  string
+		data  []byte
+		limit int
+	}{
+		{"little in a large block", bytes.Repeat([]byte("little"), 500), lz4BlockSize},
+		{"as it compresses mostly", sample(1 << 20), 4 << 20},
+		{"more than expected", make([]byte, 4<<20), 4 << 20},
+	} {
+		var folded bytes.Buffer
+		w := lz4.NewWriter(&folded)
+		_ = w.Apply(lz4.BlockSizeOption(lz4.Block4Mb), lz4.ChecksumOption(false))
+		_, _ = w.Write(row.data)
+		_ = w.Close()
+		var d lz4Decoder
+		var first *byte
+		for i := range 2 {
+			if err := d.reset(folded.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(&d); err != nil || !bytes.Equal(got, row.data) {
+				t.Errorf("%s: %d bytes, %v", row.rule, len(got), err)
+			}
+			_ = d.reset(nil)
+			if len(d.buf) > row.limit {
+				t.Errorf("%s: %d bytes of buffer", row.rule, len(d.buf))
+			}
+			if len(d.buf) == 0 || i > 0 && first != &d.buf[0] {
+				t.Errorf("%s: the buffer was not kept", row.rule)
+			} else {
+				first = &d.buf[0]
+			}
+		}
+	}
+}
+
 func TestDamagedBlobs(t *testing.T) {
 	data := sample(100000)
 	for _, c := range codecs {

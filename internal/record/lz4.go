@@ -42,23 +42,17 @@ var (
 	errLZ4Size   = errors.New("lz4 block longer than the frame allows")
 )
 
-// keepLZ4Buffer is the largest block buffer that stays in the pool.
-const keepLZ4Buffer = 256 << 10
-
 type lz4Decoder struct {
 	src       []byte
 	maxBlock  int
 	blockSums bool
 	ended     bool
-	buf       []byte // the unfolded block
+	buf       []byte // the unfolded block; at most 4 MiB, which stay in the pool with the decoder
 	out       []byte // what of it was not read yet
 }
 
 func (d *lz4Decoder) reset(src []byte) error {
 	d.src, d.out, d.ended = src, nil, false
-	if len(d.buf) > keepLZ4Buffer {
-		d.buf = nil
-	}
 	if src == nil {
 		return nil
 	}
@@ -140,18 +134,25 @@ func (d *lz4Decoder) block() error {
 	return d.unfold(block)
 }
 
-// unfold decompresses into d.buf. The frame's block size is a claim, so the buffer
-// grows with what the block can hold: a byte of it makes at most 255.
+// unfold decompresses into d.buf. The frame's block size is a claim: a batch of franz-go
+// or sarama always claims blocks of 4 MiB. So the buffer begins with what is likely, and
+// grows while the block does not fit, up to what it can hold: a byte of it makes at most
+// 255.
 func (d *lz4Decoder) unfold(block []byte) error {
-	if need := min(d.maxBlock, 255*len(block)+64); len(d.buf) < need {
-		d.buf = make([]byte, need)
+	limit := min(d.maxBlock, 255*len(block)+64)
+	for need := max(lz4BlockSize, 4*len(block)); ; need *= 2 {
+		if need = min(need, limit); len(d.buf) < need {
+			d.buf = make([]byte, need)
+		}
+		size, err := lz4.UncompressBlock(block, d.buf[:min(len(d.buf), d.maxBlock)])
+		if err == nil {
+			d.out = d.buf[:size]
+			return nil
+		}
+		if len(d.buf) >= limit {
+			return err
+		}
 	}
-	size, err := lz4.UncompressBlock(block, d.buf[:min(len(d.buf), d.maxBlock)])
-	if err != nil {
-		return err
-	}
-	d.out = d.buf[:size]
-	return nil
 }
 
 // lz4Encoder writes frames as Kafka's KafkaLZ4BlockOutputStream does.

@@ -28,8 +28,9 @@ const (
 	// snappyMaxRatio bounds what a block can unfold to: its best element makes 64 bytes
 	// of 3. A block that claims more is damaged, and we do not allocate for it.
 	snappyMaxRatio = 22
-	// keepSnappyBuffer is the largest block buffer that stays in the pool.
-	keepSnappyBuffer = 256 << 10
+	// keepSnappyBuffer is the largest block buffer that stays in the pool: clients that
+	// write one raw block fold a whole batch into it.
+	keepSnappyBuffer = 4 << 20
 )
 
 var (
