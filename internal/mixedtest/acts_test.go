@@ -204,28 +204,30 @@ func (x *cell) underLoad(afterwards func()) {
 	afterwards()
 }
 
-// victim takes in turn a leader of one kind, a follower of the other, the controller; every three rounds
-// the kinds change.
+// victim takes in turn a leader of the kind that does not control, a follower of the kind that does, and
+// the controller; every three rounds the kinds of leader and follower change places.
 func (x *cell) victim(round int) (*clustertest.Node, string) {
 	x.Helper()
-	kind := []clustertest.Kind{clustertest.KZ, clustertest.Kafka}[(round+round/3)%2]
-	controller := x.c.Controller(60 * time.Second)
-	leader := x.c.Nodes[clustertest.Leader(x.T, x.cl, "orders", 0)]
-	switch round % 3 {
-	case 0:
-		if x.seats[leader.ID] == kind {
-			return leader, "leader of orders-0"
+	if round%3 == 2 {
+		return x.c.Nodes[x.c.Controller(60*time.Second)], "the controller"
+	}
+	controls, other := x.seats[1], clustertest.Kafka
+	if controls == other {
+		other = clustertest.KZ
+	}
+	kind := []clustertest.Kind{other, controls}[(round%3+round/3)%2]
+	for p := range int32(loadPartitions) {
+		leader := clustertest.Leader(x.T, x.cl, "orders", p)
+		if round%3 == 0 && x.seats[leader] == kind {
+			return x.c.Nodes[leader], fmt.Sprintf("leader of orders-%d", p)
 		}
-		return x.aNodeOf(kind), "leader of some partitions"
-	case 1:
 		for _, n := range x.c.Sorted() {
-			if x.seats[n.ID] == kind && n.ID != leader.ID {
-				return n, "follower of orders-0"
+			if round%3 == 1 && x.seats[n.ID] == kind && n.ID != leader {
+				return n, fmt.Sprintf("follower of orders-%d", p)
 			}
 		}
-		return x.aNodeOf(kind), "follower of some partitions"
 	}
-	return x.c.Nodes[controller], "the controller"
+	return x.aNodeOf(kind), "which leads nothing"
 }
 
 // controlledShutdown stops a broker with SIGTERM. Its partitions have other leaders before it is gone, so
