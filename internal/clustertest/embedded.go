@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ type Embedded struct {
 	Journal *journal.Journal // of all its lives
 
 	cfg    zkserver.Config
-	server *zkserver.Server // nil: stopped
+	server atomic.Pointer[zkserver.Server] // nil: stopped
 
 	mu       sync.Mutex      // guards sessions
 	sessions map[int32]int64 // broker → the session it is registered in
@@ -55,15 +56,14 @@ func (e *Embedded) Start() error {
 	if err := s.Start(); err != nil {
 		return err
 	}
-	e.server = s
+	e.server.Store(s)
 	return nil
 }
 
 // Stop stops it.
 func (e *Embedded) Stop() {
-	if e.server != nil {
-		e.server.Stop()
-		e.server = nil
+	if s := e.server.Swap(nil); s != nil {
+		s.Stop()
 	}
 }
 
@@ -73,7 +73,8 @@ func (e *Embedded) ExpireSession(broker int32) bool {
 	e.mu.Lock()
 	id, ok := e.sessions[broker]
 	e.mu.Unlock()
-	return ok && e.server != nil && e.server.Expire(id)
+	s := e.server.Load()
+	return ok && s != nil && s.Expire(id)
 }
 
 func (e *Embedded) noteRegistration(ev journal.Event) {

@@ -9,6 +9,13 @@ import (
 // otherwise. cond says why it does not hold yet.
 func Eventually(t testing.TB, within time.Duration, what string, cond func() (ok bool, why string)) {
 	t.Helper()
+	if ok, why := await(within, cond); !ok {
+		t.Fatalf("waited %v for: %s; last: %s", within, what, why)
+	}
+}
+
+// await waits until cond holds, at most within.
+func await(within time.Duration, cond func() (ok bool, why string)) (bool, string) {
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -16,11 +23,11 @@ func Eventually(t testing.TB, within time.Duration, what string, cond func() (ok
 	for {
 		ok, why := cond()
 		if ok {
-			return
+			return true, ""
 		}
 		select {
 		case <-deadline.C:
-			t.Fatalf("waited %v for: %s; last: %s", within, what, why)
+			return false, why
 		case <-tick.C:
 		}
 	}

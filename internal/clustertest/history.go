@@ -24,34 +24,42 @@ type Verdict struct {
 // ReadAll reads a partition from the beginning to the high watermark that is seen at the start.
 func ReadAll(t testing.TB, seeds []string, topic string, partition int32, opts ...kgo.Opt) map[int64]string {
 	t.Helper()
-	cl := outsideClient(t, seeds, opts...)
-	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(context.Background(), topic)
+	out, err := readAll(t, seeds, topic, partition, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return out
+}
+
+func readAll(t testing.TB, seeds []string, topic string, partition int32, opts ...kgo.Opt) (map[int64]string, error) {
+	cl := outsideClient(t, seeds, opts...)
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
+	defer cancel()
+	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
 	end, ok := ends.Lookup(topic, partition)
 	if !ok || end.Err != nil {
-		t.Fatalf("end offset of %s-%d: %v", topic, partition, end.Err)
+		return nil, fmt.Errorf("end offset of %s-%d: %w", topic, partition, end.Err)
 	}
 	out := map[int64]string{}
 	if end.Offset == 0 {
-		return out
+		return out, nil
 	}
 	cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().AtStart()}})
-	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
-	defer cancel()
 	for last := int64(-1); last < end.Offset-1; {
 		fetches := cl.PollFetches(ctx)
 		if ctx.Err() != nil {
-			t.Fatalf("reading %s-%d: at %d of %d when time ran out", topic, partition, last, end.Offset)
+			return nil, fmt.Errorf("reading %s-%d: at %d of %d when time ran out", topic, partition, last, end.Offset)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
 			out[r.Offset] = string(r.Value)
 			last = r.Offset
 		})
 	}
-	return out
+	return out, nil
 }
 
 // Check reads everything and holds it against what was acknowledged. An acknowledged record must
@@ -60,19 +68,23 @@ func (w *Workload) Check(t testing.TB, seeds []string, opts ...kgo.Opt) Verdict 
 	t.Helper()
 	var v Verdict
 	for p := range w.Partitions {
-		stored := ReadAll(t, seeds, w.Topic, p, opts...)
-		v.Read += len(stored)
-		for _, a := range w.Acks(p) {
-			v.Acked++
-			if stored[a.Offset] != a.Value {
-				v.Lost = append(v.Lost, fmt.Sprintf("%s at %d (there: %.40q)", trim(a.Value), a.Offset, stored[a.Offset]))
-			}
-		}
-		d, dup := disorder(stored)
-		v.Disorder = append(v.Disorder, d...)
-		v.Duplicates += dup
+		v.judge(w.Acks(p), ReadAll(t, seeds, w.Topic, p, opts...))
 	}
 	return v
+}
+
+// judge holds what one partition holds against what its producer was told.
+func (v *Verdict) judge(acks []Ack, stored map[int64]string) {
+	v.Read += len(stored)
+	for _, a := range acks {
+		v.Acked++
+		if stored[a.Offset] != a.Value {
+			v.Lost = append(v.Lost, fmt.Sprintf("%s at %d (there: %.40q)", trim(a.Value), a.Offset, stored[a.Offset]))
+		}
+	}
+	d, dup := disorder(stored)
+	v.Disorder = append(v.Disorder, d...)
+	v.Duplicates += dup
 }
 
 // disorder finds names whose first occurrence comes after that of a later name, and counts names

@@ -17,13 +17,16 @@ import (
 type Workload struct {
 	Topic      string
 	Partitions int32
-	cl         *kgo.Client
-	stop       chan struct{}
-	wg         sync.WaitGroup
-	sent       atomic.Int64
-	acked      atomic.Int64
-	failed     atomic.Int64
-	parts      []*history
+	// Pace is the pause of each producer after a record; 0: none. Without one, virtual time stands still
+	// while there is room for another record.
+	Pace   time.Duration
+	cl     *kgo.Client
+	stop   chan struct{}
+	wg     sync.WaitGroup
+	sent   atomic.Int64
+	acked  atomic.Int64
+	failed atomic.Int64
+	parts  []*history
 }
 
 // history is what one partition's producer was told.
@@ -45,6 +48,12 @@ type Ack struct {
 // values padded to size bytes.
 func StartWorkload(t testing.TB, seeds []string, topic string, partitions int32, perPartition, size int, acks kgo.Acks, opts ...kgo.Opt) *Workload {
 	t.Helper()
+	w := newWorkload(t, seeds, topic, partitions, acks, opts...)
+	w.start(perPartition, size)
+	return w
+}
+
+func newWorkload(t testing.TB, seeds []string, topic string, partitions int32, acks kgo.Acks, opts ...kgo.Opt) *Workload {
 	w := &Workload{Topic: topic, Partitions: partitions, stop: make(chan struct{})}
 	w.cl = outsideClient(t, seeds, append([]kgo.Opt{
 		kgo.RequiredAcks(acks),
@@ -56,12 +65,16 @@ func StartWorkload(t testing.TB, seeds []string, topic string, partitions int32,
 		kgo.RecordDeliveryTimeout(60 * time.Second),
 		kgo.RequestTimeoutOverhead(3 * time.Second),
 	}, opts...)...)
-	for p := range partitions {
-		h := &history{}
-		w.parts = append(w.parts, h)
-		w.wg.Go(func() { w.produce(p, h, perPartition, size) })
+	for range partitions {
+		w.parts = append(w.parts, &history{})
 	}
 	return w
+}
+
+func (w *Workload) start(perPartition, size int) {
+	for p, h := range w.parts {
+		w.wg.Go(func() { w.produce(int32(p), h, perPartition, size) })
+	}
 }
 
 func (w *Workload) produce(partition int32, h *history, window, size int) {
@@ -92,6 +105,9 @@ func (w *Workload) produce(partition int32, h *history, window, size int) {
 			h.mu.Unlock()
 			<-slots
 		})
+		if w.Pace > 0 {
+			time.Sleep(w.Pace)
+		}
 	}
 }
 
