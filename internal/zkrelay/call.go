@@ -1,6 +1,7 @@
 package zkrelay
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -103,12 +104,18 @@ func (c *Call) request(code int32, j *jute) {
 	}
 }
 
+var errNested = errors.New("a multi inside a multi")
+
 // multi decodes operation after operation, each behind a header (type, done, error), until done.
 func (c *Call) multi(j *jute) {
 	for j.err == nil {
 		code, done := j.int(), j.bool()
 		j.int()
 		if done || j.err != nil {
+			return
+		}
+		if code == opMulti { // there is no such thing, and it would nest without end
+			j.err = errNested
 			return
 		}
 		part := Call{Who: c.Who, Session: c.Session, Xid: c.Xid}

@@ -3,6 +3,7 @@ package zkrelay_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"slices"
 	"testing"
@@ -196,4 +197,37 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	}
 	r.Shut("a")
 	r.Close()
+}
+
+// What is no ZooKeeper at either end closes the connection, or passes undecoded; the relay lives on.
+func FuzzForeignBytes(f *testing.F) {
+	f.Add([]byte("dump"), []byte("dump"))
+	f.Add([]byte{0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 14}, []byte{0, 0, 0, 16, 0, 0, 0, 1})
+	f.Fuzz(func(t *testing.T, said, answered []byte) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			if c, err := l.Accept(); err == nil {
+				_, _ = c.Write(answered)
+				c.Close()
+			}
+		}()
+		r := zkrelay.New(l.Addr().String())
+		defer r.Close()
+		addr, err := r.Door("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Write(said)
+		_ = c.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, c)
+		c.Close()
+	})
 }
