@@ -5,6 +5,7 @@
 #   scripts/bench.sh                     everything (a quarter of an hour on two cores)
 #   scripts/bench.sh -mb 128 -many 500   shorter
 #   scripts/bench.sh -systems kz         kz alone
+#   scripts/bench.sh -only 'acks=all'    the loads whose label matches
 #   scripts/bench.sh -h                  all flags
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
