@@ -30,6 +30,12 @@
 // never truncates at its high watermark, which lags behind what is committed, unless
 // there are no epochs to go by.
 //
+// # A round costs what changed
+//
+// A request of a session names only what changed, and is built from only that: whoever
+// changes a partition touches it (partition.go), and the next request looks at the
+// touched ones. A full request looks at all.
+//
 // # The one rule
 //
 // Every append and truncation happens under the thread's lock, after a look that the

@@ -22,6 +22,7 @@
 //	produce.go          AppendRecords                       delayed_produce.go         DelayedProduce
 //	fetch.go            Fetch                               delayed_fetch.go           DelayedFetch
 //	fetch_session.go    incremental fetches (KIP-227)       fetch_context.go, fetch_cache.go
+//	watchers.go         a partition tells the sessions that read it of changes
 //	list_offsets.go     ListOffset, EpochEnd
 //	follower.go         what the fetcher does to a followed partition
 //	log_dir.go          a disk failed
@@ -32,6 +33,25 @@
 // The manager's own goroutines are isr-expiration (looks for followers that lag),
 // isr-writer (writes to ZooKeeper) and isr-change-propagation (tells the
 // controller); docs/goroutines.md has their rows.
+//
+// # A fetch costs what changed
+//
+// A follower holds one session for all partitions that this broker leads for it. Kafka
+// walks the whole session at every fetch, and again when a fetch has to wait, so a
+// thousand idle partitions make the busy one slow. Here a session is asked the other way
+// round:
+//
+//	log, epoch, ISR, leadership, metadata change ──▶ Partition.touch ──▶ cachedPartition awake
+//	fetch ──▶ reads the awake ones, in the session's order ──▶ found nothing, told all ──▶ quiet
+//	append ──▶ completeFetches ──▶ the fetch that waits in the session looks at the awake ones
+//
+// What a walk would do to a quiet partition must be nothing, or be made up for. It would
+// read nothing and tell nothing: that is what quiet means. It would count the fetch as a
+// follower's acknowledgement at the log end: that is said in one go when the partition is
+// touched (followerState.idle). Whatever a read's result depends on must therefore touch,
+// after it changed. The log does it itself for all that it holds (commitlog.Log.Watch);
+// the rest is in makeLeader, makeFollower, forget, markOffline, propose, commit and
+// UpdateMetadata. session_model_test.go compares with a walk, in random lives.
 //
 // # The one rule
 //

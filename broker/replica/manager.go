@@ -19,8 +19,8 @@ import (
 // Manager holds every partition of this broker. Mirrors kafka.server.ReplicaManager.
 // Its methods may be called from any goroutine.
 //
-// Lock order: stateMu, Partition.mu, (partitionsMu | isrWriter.mu | remoteReplica.mu |
-// the log's). partitionsMu is held only to look up or change the map.
+// Lock order: stateMu, Partition.mu, (partitionsMu | isrWriter.mu | the log's, watchers.mu,
+// fetchSession.mu, remoteReplica.mu). partitionsMu is held only to look up or change the map.
 type Manager struct {
 	cfg  Config
 	deps Deps

@@ -31,7 +31,7 @@ type Partition struct {
 	id topic.Partition
 	m  *Manager
 
-	mu sync.RWMutex // guards all below; after Manager.stateMu, before the log's and remoteReplica's
+	mu sync.RWMutex // guards all below; after Manager.stateMu, before the log's, the watchers' and remoteReplica's
 
 	// log is nil until the first LeaderAndIsr, and again after deletion.
 	log *commitlog.Log

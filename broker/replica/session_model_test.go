@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +27,7 @@ import (
 // ISR must be the same. KZ_SEED repeats a run.
 func TestSessionsAgainstAFullWalk(t *testing.T) {
 	first := rand.Uint64()
-	runs := uint64(20)
+	runs := uint64(10)
 	if s, err := strconv.ParseUint(os.Getenv("KZ_SEED"), 10, 64); err == nil {
 		first, runs = s, 1
 	}
@@ -71,9 +72,11 @@ type world struct {
 	*broker1
 	walks   bool
 	cache   *FetchSessionCache
-	ids     []int32 // session by reader
-	answers []lifeAnswer
 	visited int
+
+	mu      sync.Mutex // guards ids and answers
+	ids     []int32    // session by reader
+	answers []lifeAnswer
 }
 
 // modelReader is a client: follower 2 or 3, or a consumer.
@@ -226,7 +229,10 @@ func (l *life) fetch(c *modelReader) string {
 
 func (w *world) request(c *modelReader, p FetchParams, parts []FetchPartition, forgotten []topic.Partition) {
 	a := lifeAnswer{reader: c.n, request: c.requests, epoch: c.epoch}
-	x := w.cache.NewContext(w.ids[c.n], c.epoch, parts, forgotten, c.replica >= 0)
+	w.mu.Lock()
+	id := w.ids[c.n]
+	w.mu.Unlock()
+	x := w.cache.NewContext(id, c.epoch, parts, forgotten, c.replica >= 0)
 	respond := func(rs []FetchResult) {
 		a.id, a.code, a.results = x.Finish(rs)
 		for i := range a.results {
@@ -234,7 +240,9 @@ func (w *world) request(c *modelReader, p FetchParams, parts []FetchPartition, f
 			a.data = append(a.data, data)
 			a.results[i].Release()
 		}
-		if c.epoch == 0 {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if a.epoch == 0 {
 			w.ids[c.n] = a.id
 		}
 		w.answers = append(w.answers, a)
@@ -264,6 +272,8 @@ func (w *world) request(c *modelReader, p FetchParams, parts []FetchPartition, f
 // report is all that must be equal in the two worlds.
 func (w *world) report() string {
 	var b strings.Builder
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	slices.SortFunc(w.answers, func(a, b lifeAnswer) int { // one append may answer several, in any order
 		return cmp.Or(cmp.Compare(a.reader, b.reader), cmp.Compare(a.request, b.request))
 	})
@@ -284,7 +294,13 @@ func (w *world) report() string {
 
 // learn tells the readers what was answered.
 func (l *life) learn() {
-	for _, a := range l.worlds[0].answers {
+	var answers []lifeAnswer
+	l.both(func(w *world) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		answers, w.answers = w.answers, nil // the second world's are equal to the first's
+	})
+	for _, a := range answers {
 		c := l.readers[a.reader]
 		c.unanswerd--
 		if a.code != 0 || a.epoch == 0 && a.id == 0 {
@@ -310,7 +326,6 @@ func (l *life) learn() {
 			}
 		}
 	}
-	l.both(func(w *world) { w.answers = nil })
 }
 
 // afterBatches is the offset that follows the last whole batch, -1 without one.
