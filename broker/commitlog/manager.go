@@ -273,8 +273,10 @@ func (m *Manager) placeFor(p topic.Partition, isNew bool) (*logDir, *Log, error)
 		return nil, nil, kafkaerr.Wrap(kafkaerr.KafkaStorageError, op, errors.New("the broker is stopping"))
 	}
 	count := map[string]int{}
-	for _, l := range m.logs {
-		count[l.parent]++
+	if len(m.dirs) > 1 { // a choice to be made: the one with the fewest logs
+		for _, l := range m.logs {
+			count[l.parent]++
+		}
 	}
 	var best *logDir
 	for _, dir := range m.dirs {
