@@ -28,9 +28,10 @@ func brokerCommand(e *env) *ucli.Command {
 			&ucli.StringSliceFlag{Name: "override", Usage: "set `KEY=VALUE` after the file was read; may be repeated"},
 			&ucli.StringFlag{Name: "journal", Usage: "append what happens to `FILE`, one JSON object a line"},
 			&ucli.StringFlag{Name: "log-level", Value: "info", Usage: "show lines from this `LEVEL` on: trace, debug, info, warn or error"},
+			untilStdinEndsFlag(),
 		},
 		Action: func(c *ucli.Context) error {
-			return runBroker(c.Context, e, c.String("config"), c.StringSlice("override"), c.String("journal"), c.String("log-level"))
+			return runBroker(untilStdinEnds(c, e), e, c.String("config"), c.StringSlice("override"), c.String("journal"), c.String("log-level"))
 		},
 	}
 }

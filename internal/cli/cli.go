@@ -97,6 +97,7 @@ func newApp(e *env) *ucli.App {
 		ExitErrHandler:            func(*ucli.Context, error) {},
 		OnUsageError:              usageError,
 		Commands: []*ucli.Command{
+			demoCommand(e),
 			brokerCommand(e),
 			classic(e, "topics", "create, list, describe and alter topics (kafka-topics.sh)", runTopics),
 			classic(e, "dump-log", "show what is in segments and indexes (kafka-dump-log.sh)", runDumpLog),

@@ -42,6 +42,7 @@ func zookeeperCommand(e *env) *ucli.Command {
 			&ucli.BoolFlag{Name: "extended-types", Usage: "allow nodes with a time to live"},
 			&ucli.StringFlag{Name: "journal", Usage: "append what happens to `FILE`, one JSON object a line"},
 			&ucli.StringFlag{Name: "log-level", Value: "info", Usage: "trace, debug, info, warn or error"},
+			untilStdinEndsFlag(),
 		},
 		Action: func(c *ucli.Context) error { return zookeeperAction(c, e) },
 	}
@@ -85,7 +86,7 @@ func zookeeperAction(c *ucli.Context, e *env) error {
 	if err := cfg.Validate(); err != nil {
 		return exitf(exitUsage, "kz zookeeper: %v", err)
 	}
-	return runZooKeeper(c.Context, e, cfg, warnings, c.String("journal"), c.String("log-level"))
+	return runZooKeeper(untilStdinEnds(c, e), e, cfg, warnings, c.String("journal"), c.String("log-level"))
 }
 
 func runZooKeeper(ctx context.Context, e *env, cfg zkserver.Config, warnings []string, journalFile, level string) error {

@@ -1,0 +1,54 @@
+package up
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Setting is one value of server.properties in a profile, beside Kafka's.
+type Setting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	Kafka string `json:"kafka"` // Kafka 2.8's default
+}
+
+// A Profile is what differs from Kafka's defaults in every broker.
+type Profile struct {
+	Name    string    `json:"name"`
+	Changed []Setting `json:"changed"`
+	tick    string    // of the embedded ZooKeeper: how exact session timeouts are
+}
+
+var profiles = []Profile{
+	// Class shortens Kafka's waits so that a lesson fits an hour. The lag stays above the
+	// session timeout, so that a dead follower is noticed by the controller first; that
+	// relation is Kafka's, too (KIP-537).
+	{Name: "class", tick: "200ms", Changed: []Setting{
+		{"zookeeper.session.timeout.ms", "2000", "18000"},
+		{"replica.lag.time.max.ms", "3000", "30000"},
+	}},
+	// Faithful changes no wait.
+	{Name: "faithful", tick: "2s"},
+}
+
+// layout is what every profile sets, because a cluster of several brokers is for keeping
+// several copies: not a wait, but what new topics look like.
+func layout(brokers int) []Setting {
+	copies := min(brokers, 3)
+	return []Setting{
+		{"default.replication.factor", fmt.Sprint(copies), "1"},
+		{"min.insync.replicas", fmt.Sprint(max(1, copies-1)), "1"},
+	}
+}
+
+// ProfileNamed finds a profile.
+func ProfileNamed(name string) (Profile, error) {
+	var names []string
+	for _, p := range profiles {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return Profile{}, fmt.Errorf("no profile %q; there are %s", name, strings.Join(names, " and "))
+}

@@ -1,0 +1,54 @@
+package up
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A Node is one process as it is now.
+type Node struct {
+	Name    string `json:"name"` // "zookeeper", "broker-1"
+	Address string `json:"address"`
+	PID     int    `json:"pid,omitempty"` // 0: not ours
+	Running bool   `json:"running"`
+	Journal string `json:"journal,omitempty"`
+	Log     string `json:"log,omitempty"`
+}
+
+// A Snapshot is the whole cluster as it is now.
+type Snapshot struct {
+	Dir       string   `json:"dir"`
+	Profile   string   `json:"profile"`
+	ZooKeeper string   `json:"zookeeper"`
+	Bootstrap []string `json:"bootstrap"`
+	Nodes     []Node   `json:"nodes"` // ZooKeeper first, then brokers by id
+}
+
+// IDs are the brokers' ids in order, whether they run or not.
+func (c *Cluster) IDs() []int32 { return slices.Sorted(maps.Keys(c.cfg.Ports)) }
+
+// Snapshot looks at every process.
+func (c *Cluster) Snapshot() Snapshot {
+	s := Snapshot{Dir: c.cfg.Dir, Profile: c.cfg.Profile.Name, ZooKeeper: c.ZooKeeper(), Bootstrap: c.Bootstrap()}
+	if zoo := c.zookeeper(); zoo != nil {
+		s.Nodes = append(s.Nodes, c.node("zookeeper", c.ZooKeeper(), zoo))
+	} else if c.cfg.ZooKeeper != "" {
+		s.Nodes = append(s.Nodes, Node{Name: "zookeeper", Address: c.cfg.ZooKeeper, Running: answers(c.cfg.ZooKeeper)})
+	}
+	for _, id := range c.IDs() {
+		s.Nodes = append(s.Nodes, c.node(BrokerName(id), c.Addr(id), c.broker(id)))
+	}
+	return s
+}
+
+func (c *Cluster) node(name, addr string, p *child) Node {
+	n := Node{Name: name, Address: addr, Journal: c.JournalFile(name), Log: c.LogFile(name)}
+	if p != nil {
+		n.Running, n.PID = p.running(), p.pid()
+	}
+	return n
+}
+
+// BrokerName is how files and tables name a broker.
+func BrokerName(id int32) string { return fmt.Sprint("broker-", id) }

@@ -1,0 +1,82 @@
+package up
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A journal is read while it is written: half a line waits for its other half, and what a
+// kill left in the middle of a write is passed over.
+func TestTail(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "j.jsonl")
+	write := func(s string) {
+		f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteString(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	early, err := TailFromEnd(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := early.Next(); len(got) != 0 {
+		t.Errorf("of no file: %v", got)
+	}
+	write(`{"seq":1,"kind":"broker.started"}` + "\n" + `{"seq":2,"ki`)
+	late, err := TailFromEnd(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := early.Next(); len(got) != 1 || got[0].Seq != 1 {
+		t.Errorf("first: %v", got)
+	}
+	if got := early.Next(); len(got) != 0 {
+		t.Errorf("half a line was handed out: %v", got)
+	}
+	write("\n" + `{"seq":3,"kind":"broker.stopping"}` + "\n")
+	for name, tail := range map[string]*Tail{"from the start": early, "from the middle": late} {
+		if got := tail.Next(); len(got) != 1 || got[0].Seq != 3 {
+			t.Errorf("%s: %v, want event 3 only", name, got)
+		}
+	}
+}
+
+// Each port that is taken is named, and nothing is started.
+func TestTakenPortsAreNamed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := l.Addr().(*net.TCPAddr).Port
+	c, err := New(Config{Exe: "never-run", Dir: t.TempDir(), ZooPort: taken, Ports: map[int32]int{1: taken}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Start(t.Context())
+	if !errors.Is(err, ErrPortTaken) || !strings.Contains(err.Error(), "zookeeper needs port") || !strings.Contains(err.Error(), "broker-1 needs port") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	class, err := ProfileNamed("class")
+	if err != nil || len(class.Changed) == 0 {
+		t.Errorf("class: %v, %v", class, err)
+	}
+	faithful, err := ProfileNamed("faithful")
+	if err != nil || len(faithful.Changed) != 0 {
+		t.Errorf("faithful changes nothing, but: %v, %v", faithful, err)
+	}
+	if _, err := ProfileNamed("fast"); err == nil || !strings.Contains(err.Error(), "class and faithful") {
+		t.Errorf("an unknown profile: %v", err)
+	}
+}
