@@ -76,6 +76,19 @@ func (h *Chronicle) saw(since int, fits func(Entry) bool) bool {
 	return slices.ContainsFunc(h.entries[since:], fits)
 }
 
+// end is where a broker's log of partition 0 ended when it last grew.
+func (h *Chronicle) end(id int32) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := len(h.entries) - 1; i >= 0; i-- {
+		e := h.entries[i]
+		if e.Node == id && e.Topic == chaosTopic && e.Partition == 0 && (e.Kind == journal.LeaderAppend || e.Kind == journal.FollowerAppend) {
+			return e.EndOffset
+		}
+	}
+	return 0
+}
+
 // now is the index of the next entry.
 func (h *Chronicle) now() int {
 	h.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -42,6 +43,9 @@ type Zookeeper interface {
 func Bubble(t testing.TB) *Ground {
 	t.Helper()
 	dir := bubbleDir(t)
+	// Runs last: what closed connections still have to deliver arrives. Once the test's own goroutine has
+	// ended, a bubble's time stands still.
+	t.Cleanup(func() { time.Sleep(time.Minute) })
 	network := link.NewMemory()
 	return &Ground{
 		Network: network, Zookeeper: startEmbedded(t, network, "zookeeper:2181", filepath.Join(dir, "zookeeper")), Dir: dir,

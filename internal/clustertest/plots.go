@@ -17,13 +17,15 @@ type plot struct {
 
 var plots []plot
 
+const plotDeafFollower = "a follower that hears of no leader fetches across two of them"
+
 func init() {
 	plots = []plot{
 		{"the follower of a dead leader's heir, frozen after its truncation, inherits", heirAfterTruncation},
 		{"a leader that nobody fetches from dies with its news", newsDieWithTheLeader},
 		{"the leader dies while the first in line is outside the ISR", firstInLineIsBehind},
 		{"a deposed leader that hears of nothing shrinks the ISR", deposedLeaderWrites},
-		{"a follower that hears of no leader fetches across two of them", deafFollower},
+		{plotDeafFollower, deafFollower},
 	}
 }
 
@@ -163,7 +165,7 @@ func deafFollower(n *nemesis) string {
 	n.c.CutBrokers(leader, f)
 	time.Sleep(300 * time.Millisecond)
 	_, epoch := n.who.Leader(0)
-	since := n.who.now()
+	since, ahead := n.who.now(), n.who.end(g)
 	if !n.zk.ExpireSession(leader) {
 		return "no session to expire"
 	}
@@ -172,11 +174,14 @@ func deafFollower(n *nemesis) string {
 	}
 	n.c.Faults.Heal(NodeName(f), NodeName(leader))
 	n.c.Faults.Heal(NodeName(leader), NodeName(f))
-	back := func(e Entry) bool {
-		return e.Kind == journal.ISRExpand && e.Partition == 0 && e.LeaderEpoch > epoch && e.Result == "ok" && slices.Contains(e.ISR, leader)
+	overtaken := func(e Entry) bool {
+		return e.Kind == journal.FollowerAppend && e.Partition == 0 && e.Node == leader && e.LeaderEpoch > epoch && e.EndOffset > ahead+3
 	}
-	if !within(func() bool { return n.who.saw(since, back) }) {
-		return "the old leader does not come back into the ISR"
+	if !within(func() bool { return n.who.saw(since, overtaken) }) {
+		return "the old leader does not follow"
+	}
+	if isr, ok := n.isr(); !ok || !slices.Contains(isr, leader) || slices.Contains(isr, g) {
+		return "the ISR is another"
 	}
 	n.c.Brokers[f].Kill()
 	if id, ok := n.newLeader(f); !ok || id != leader {
@@ -186,4 +191,14 @@ func deafFollower(n *nemesis) string {
 	n.heal()
 	n.revive(f)
 	return ""
+}
+
+// isr is partition 0's as its leader wrote it last.
+func (n *nemesis) isr() (isr []int32, ok bool) {
+	for _, e := range n.who.Entries() {
+		if (e.Kind == journal.ISRShrink || e.Kind == journal.ISRExpand) && e.Topic == chaosTopic && e.Partition == 0 && e.Result == "ok" {
+			isr, ok = e.ISR, true
+		}
+	}
+	return isr, ok
 }

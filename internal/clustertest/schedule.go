@@ -16,6 +16,7 @@ type Schedule struct {
 	Partitions int32
 	MinISR     int           // min.insync.replicas
 	Retries    bool          // without, the producer sends each record once: none may be there twice
+	Single     bool          // one record in a batch
 	Latency    time.Duration // of each direction between two brokers
 	Segment    int           // log.segment.bytes
 	First      int32         // the broker that starts first, and so is the first controller
@@ -73,6 +74,7 @@ func NewSchedule(seed uint64) Schedule {
 	if seed%2 == 0 {
 		s.Plot = plots[seed/2%uint64(len(plots))].name
 	}
+	s.Single = r.IntN(2) == 0 || s.Plot == plotDeafFollower // its records meet at the bounds of batches
 	at := time.Duration(0)
 	for range 3 + r.IntN(6) {
 		at += between(r, 100*time.Millisecond, 3*time.Second)
@@ -110,8 +112,8 @@ func between(r *rand.Rand, least, most time.Duration) time.Duration {
 
 func (s Schedule) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %d partitions, min.insync.replicas %d, retries %v, latency %v, segments of %d bytes, broker %d starts first\n",
-		s.Seed, s.Partitions, s.MinISR, s.Retries, s.Latency, s.Segment, s.First)
+	fmt.Fprintf(&b, "seed %d: %d partitions, min.insync.replicas %d, retries %v, one record a batch %v, latency %v, segments of %d bytes, broker %d starts first\n",
+		s.Seed, s.Partitions, s.MinISR, s.Retries, s.Single, s.Latency, s.Segment, s.First)
 	if s.Plot != "" {
 		fmt.Fprintf(&b, "  first: %s\n", s.Plot)
 	}
