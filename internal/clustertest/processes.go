@@ -328,6 +328,7 @@ func outsideClient(t testing.TB, seeds []string, opts ...kgo.Opt) *kgo.Client {
 	cl, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(seeds...),
 		kgo.DisableIdempotentWrite(),
+		kgo.UnknownTopicRetries(-1), // a broker may hear of a new topic half a second after the others
 		kgo.MetadataMinAge(50 * time.Millisecond),
 		kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }),
 	}, opts...)...)
