@@ -98,6 +98,10 @@ func newApp(e *env) *ucli.App {
 		OnUsageError:              usageError,
 		Commands: []*ucli.Command{
 			demoCommand(e),
+			upCommand(e),
+			statusCommand(e),
+			downCommand(e),
+			envCommand(e),
 			brokerCommand(e),
 			classic(e, "topics", "create, list, describe and alter topics (kafka-topics.sh)", runTopics),
 			classic(e, "dump-log", "show what is in segments and indexes (kafka-dump-log.sh)", runDumpLog),

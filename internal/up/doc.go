@@ -3,7 +3,8 @@
 //
 //	what comes in   a directory, the ids of the brokers, a profile
 //	what goes out   processes that are ready; their journals, as one stream of events
-//	who runs it     the caller's goroutine; one goroutine per process waits for its end
+//	who runs it     the caller's goroutine; one goroutine per process waits for its end;
+//	                under kz up, a small HTTP server on the loopback address
 //
 // The one rule: a child never outlives its parent. Each child holds the reading end of a
 // pipe whose writing end only the parent has; when the parent ends, however it ends, the
@@ -11,5 +12,6 @@
 // Asking a child to stop is the same act, so it works alike on every system.
 //
 // Reading order: profile.go (which waits are shortened), child.go (one process),
-// cluster.go (all of them), tail.go (their journals).
+// cluster.go (all of them), tail.go (their journals), tell.go (those in sentences); then
+spec.go (what a directory keeps), supervisor.go and remote.go (the two ends of the API).
 package up

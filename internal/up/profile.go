@@ -26,6 +26,7 @@ var profiles = []Profile{
 	{Name: "class", tick: "200ms", Changed: []Setting{
 		{"zookeeper.session.timeout.ms", "2000", "18000"},
 		{"replica.lag.time.max.ms", "3000", "30000"},
+		{"controlled.shutdown.retry.backoff.ms", "500", "5000"}, // the last broker finds nobody to hand over to
 	}},
 	// Faithful changes no wait.
 	{Name: "faithful", tick: "2s"},

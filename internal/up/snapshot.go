@@ -18,11 +18,13 @@ type Node struct {
 
 // A Snapshot is the whole cluster as it is now.
 type Snapshot struct {
-	Dir       string   `json:"dir"`
-	Profile   string   `json:"profile"`
-	ZooKeeper string   `json:"zookeeper"`
-	Bootstrap []string `json:"bootstrap"`
-	Nodes     []Node   `json:"nodes"` // ZooKeeper first, then brokers by id
+	State      string   `json:"state,omitempty"` // "starting", "running", "stopping", under a supervisor
+	Dir        string   `json:"dir"`
+	Profile    string   `json:"profile"`
+	ZooKeeper  string   `json:"zookeeper"`
+	Bootstrap  []string `json:"bootstrap"`
+	Supervisor int      `json:"supervisor,omitempty"` // the supervisor's process id
+	Nodes      []Node   `json:"nodes"`                // ZooKeeper first, then brokers by id
 }
 
 // IDs are the brokers' ids in order, whether they run or not.

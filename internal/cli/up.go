@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"kz/internal/up"
+)
+
+const (
+	defaultClusterDir = "kz-cluster"
+	upWait            = time.Minute      // for a whole cluster to serve
+	downWait          = 40 * time.Second // for a whole cluster to stop
+	maxBrokers        = 50               // one machine has to bear them
+)
+
+func dirFlag() ucli.Flag {
+	return &ucli.StringFlag{Name: "dir", Value: defaultClusterDir, Usage: "the cluster's `DIRECTORY`: data, logs, journals"}
+}
+
+func upCommand(e *env) *ucli.Command {
+	return &ucli.Command{
+		Name: "up", Usage: "run a cluster on this machine: a ZooKeeper and brokers, each a process of its own",
+		UsageText: "kz up [--brokers 3] [--dir D] [--zookeeper host:port] [--profile class|faithful] [--detach]",
+		Description: "Without --detach it tells what happens until Ctrl-C stops the cluster. Started again on its\n" +
+			"directory it is the same cluster: same id, topics and records. It listens on 127.0.0.1 only.",
+		Flags: []ucli.Flag{
+			&ucli.IntFlag{Name: "brokers", Value: 3, Usage: "run `N` brokers, with ids from 1 on"},
+			dirFlag(),
+			&ucli.StringFlag{Name: "zookeeper", Usage: "use the ZooKeeper at `HOST:PORT` instead of an embedded one"},
+			&ucli.StringFlag{Name: "profile", Value: "class", Usage: "`NAME`: class shortens Kafka's waits, faithful changes none"},
+			&ucli.IntFlag{Name: "port-base", Value: 9092, Usage: "broker 1 listens on `PORT`, broker 2 on the next"},
+			&ucli.IntFlag{Name: "zookeeper-port", Value: 2181, Usage: "the embedded ZooKeeper listens on `PORT`"},
+			&ucli.BoolFlag{Name: "detach", Usage: "return when it serves; kz down stops it"},
+		},
+		Action: func(c *ucli.Context) error { return runUp(c, e) },
+	}
+}
+
+// readSpec is what the flags ask for, or what the directory holds, which wins: a flag that
+// was typed and says something else is refused.
+func readSpec(c *ucli.Context, dir string) (spec up.Spec, fresh bool, err error) {
+	n, base, zoo := c.Int("brokers"), c.Int("port-base"), c.Int("zookeeper-port")
+	asked := up.Spec{Ports: up.Brokers(n, base), ZooPort: zoo, ZooKeeper: c.String("zookeeper"), Profile: c.String("profile")}
+	switch {
+	case n < 1 || n > maxBrokers:
+		return spec, false, exitf(exitUsage, "kz up: --brokers %d: must be 1 to %d.", n, maxBrokers)
+	case base < 1 || base+n-1 > 65535:
+		return spec, false, exitf(exitUsage, "kz up: --port-base %d: the ports of %d brokers must be 1 to 65535.", base, n)
+	case zoo < 1 || zoo > 65535:
+		return spec, false, exitf(exitUsage, "kz up: --zookeeper-port %d: must be 1 to 65535.", zoo)
+	}
+	if _, err := up.ProfileNamed(asked.Profile); err != nil {
+		return spec, false, exitf(exitUsage, "kz up: --profile: %v.", err)
+	}
+	spec, err = up.ReadSpec(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return asked, true, nil
+	}
+	if err != nil {
+		return spec, false, exitf(exitFailed, "kz up: %v.", err)
+	}
+	for flag, differs := range map[string]bool{
+		"brokers":        len(asked.Ports) != len(spec.Ports),
+		"port-base":      asked.Ports[1] != spec.Ports[1],
+		"zookeeper-port": asked.ZooPort != spec.ZooPort,
+		"zookeeper":      asked.ZooKeeper != spec.ZooKeeper,
+		"profile":        asked.Profile != spec.Profile,
+	} {
+		if c.IsSet(flag) && differs {
+			return spec, false, exitf(exitUsage, "kz up: --%s is not what the cluster in %s has. Leave it out to start that cluster, name another --dir, or remove it: kz down --purge --dir %s", flag, dir, dir)
+		}
+	}
+	return spec, false, nil
+}
+
+func runUp(c *ucli.Context, e *env) error {
+	if c.NArg() > 0 {
+		return exitf(exitUsage, "kz up: takes no arguments but its flags.")
+	}
+	dir, err := filepath.Abs(c.String("dir"))
+	if err != nil {
+		return exitf(exitFailed, "kz up: %v", err)
+	}
+	if s, err := snapshotOf(c.Context, dir); err == nil {
+		fmt.Fprintf(e.stderr, "It runs already (%s, process %d).\n", s.State, s.Supervisor)
+		printCluster(e, s)
+		return nil
+	}
+	spec, fresh, err := readSpec(c, dir)
+	if err != nil {
+		return err
+	}
+	if fresh {
+		if err := up.WriteSpec(dir, spec); err != nil {
+			return exitf(exitFailed, "kz up: %v", err)
+		}
+	}
+	if err := superviseIn(c, e, dir, spec); err != nil {
+		if c.Context.Err() != nil {
+			return err
+		}
+		hint := ""
+		if taken := up.ErrPortTaken.Error(); strings.Contains(err.Error(), taken) { // perhaps said by the detached process
+			hint = "\nEnd what listens there, or choose other ports: --port-base, --zookeeper-port; they need another --dir when this one holds a cluster."
+			if fresh {
+				_ = up.Purge(dir) // nothing was started: other ports must be free to choose
+			}
+			if c.Bool("detach") {
+				hint = "" // it has said so
+			}
+		}
+		return exitf(exitFailed, "kz up: %v%s", err, hint)
+	}
+	return nil
+}
+
+func superviseIn(c *ucli.Context, e *env, dir string, spec up.Spec) error {
+	fmt.Fprintf(e.stderr, "Starting %d brokers; until all serve, at most %v.\n", len(spec.Ports), upWait)
+	starting, cancel := context.WithTimeout(c.Context, upWait)
+	defer cancel()
+	if c.Bool("detach") {
+		s, err := up.StartDetached(starting, dir, "up", "--dir", dir)
+		if err == nil {
+			printCluster(e, s)
+		}
+		return err
+	}
+	profile, err := up.ProfileNamed(spec.Profile)
+	if err != nil {
+		return err
+	}
+	s, err := up.Supervise(up.Config{Dir: dir, Ports: spec.Ports, ZooPort: spec.ZooPort, ZooKeeper: spec.ZooKeeper, Profile: profile})
+	if err != nil {
+		return err
+	}
+	err = s.Start(starting)
+	if err == nil {
+		printCluster(e, s.Snapshot())
+		tellUntilStop(c.Context, e, s)
+		fmt.Fprintf(e.stderr, "Stopping; until all have ended, at most %v.\n", downWait)
+	}
+	return errors.Join(err, s.Close())
+}
+
+// tellUntilStop tells what happens until Ctrl-C or kz down.
+func tellUntilStop(ctx context.Context, e *env, s *up.Supervisor) {
+	teller, err := s.Tell()
+	if err != nil {
+		fmt.Fprintf(e.stderr, "kz up: what happens cannot be told: %v\n", err)
+		select {
+		case <-ctx.Done():
+		case <-s.StopAsked():
+		}
+		return
+	}
+	beat := time.NewTicker(100 * time.Millisecond)
+	defer beat.Stop()
+	for {
+		select {
+		case <-beat.C:
+			for _, sentence := range teller.Next() {
+				fmt.Fprintf(e.stdout, "%s  %s\n", time.Now().Format("15:04:05.0"), sentence)
+			}
+		case <-ctx.Done():
+			return
+		case <-s.StopAsked():
+			return
+		}
+	}
+}
+
+// printCluster is a line per node, what is not Kafka's, and what to type next.
+func printCluster(e *env, s up.Snapshot) {
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	for _, n := range s.Nodes {
+		state := "down"
+		if n.Running {
+			state = "up"
+		}
+		pid := "not ours"
+		if n.PID != 0 {
+			pid = "pid " + strconv.Itoa(n.PID)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, n.Address, state, pid)
+	}
+	_ = w.Flush()
+	if p, err := up.ProfileNamed(s.Profile); err == nil && len(p.Changed) > 0 {
+		var changed []string
+		for _, c := range p.Changed {
+			changed = append(changed, fmt.Sprintf("%s=%s (Kafka: %s)", c.Key, c.Value, c.Kafka))
+		}
+		fmt.Fprintf(e.stdout, "profile %s: %s\n", p.Name, strings.Join(changed, ", "))
+	}
+	fmt.Fprintf(e.stdout, "next: kz topics --bootstrap-server %s --list\n", s.Bootstrap[0])
+}
