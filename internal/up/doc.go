@@ -13,5 +13,5 @@
 //
 // Reading order: profile.go (which waits are shortened), child.go (one process),
 // cluster.go (all of them), tail.go (their journals), tell.go (those in sentences); then
-spec.go (what a directory keeps), supervisor.go and remote.go (the two ends of the API).
+// spec.go (what a directory keeps), supervisor.go and remote.go (the two ends of the API).
 package up
