@@ -174,7 +174,11 @@ func (s *store) tell(p string, data []byte) {
 func (s *store) Do(ctx context.Context, ops ...zk.Op) []zk.Result {
 	out := make([]zk.Result, len(ops))
 	for i, op := range ops {
-		out[i].Err = s.CreateRecursive(ctx, op.Path, op.Data)
+		if op.Kind == zk.OpSet {
+			_, out[i].Err = s.Set(ctx, op.Path, op.Data, op.Version)
+		} else {
+			out[i].Err = s.CreateRecursive(ctx, op.Path, op.Data)
+		}
 	}
 	return out
 }

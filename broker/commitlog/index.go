@@ -130,10 +130,10 @@ func (x *index) flush(durable, release bool) error {
 	if err == nil && durable {
 		err = x.open()
 	}
-	f := x.f
+	f, path := x.f, x.path // a retired segment is renamed meanwhile
 	x.mu.Unlock()
 	if err == nil && durable {
-		err = x.d.sync(f, x.path)
+		err = x.d.sync(f, path)
 	}
 	if release {
 		x.rest()
