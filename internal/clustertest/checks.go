@@ -2,6 +2,7 @@ package clustertest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"kz/internal/journal"
@@ -23,20 +24,25 @@ type storedState struct {
 	state zkpaths.PartitionState
 }
 
-// stateAt is the newest state at a time. ZooKeeper's stamps are whole milliseconds.
-func stateAt(history []storedState, at time.Time) (zkpaths.PartitionState, bool) {
+// statesAt is what the znode may have held at a time: ZooKeeper's stamps are whole milliseconds, so all
+// that was written in the same one, and the newest before it.
+func statesAt(history []storedState, at time.Time) (out []zkpaths.PartitionState) {
+	at = at.Truncate(time.Millisecond)
 	for i := len(history) - 1; i >= 0; i-- {
-		if !history[i].at.After(at) {
-			return history[i].state, true
+		if h := history[i]; !h.at.After(at) {
+			out = append(out, h.state)
+			if h.at.Before(at) {
+				break
+			}
 		}
 	}
-	return zkpaths.PartitionState{}, false
+	return out
 }
 
-// marked is a leader's high watermark, and who of the ISR did not have all below it.
+// marked is a leader's high watermark, and the ISRs that it may have stood for.
 type marked struct {
 	Entry
-	isr []int32
+	isrs [][]int32
 }
 
 // uncommitted lists the moments at which a leader in office raised its high watermark above what a
@@ -54,21 +60,18 @@ func uncommitted(entries []Entry, txns []Txn, topic string) []string {
 		}
 	}
 	ends := map[int32]map[int32]int64{} // partition → broker → log end
-	missing := func(m marked) (int32, bool) {
-		for _, id := range m.isr {
-			if ends[m.Partition][id] < m.Offset {
-				return id, true
-			}
-		}
-		return 0, false
+	missing := func(m marked) bool {    // in each of the ISRs somebody is
+		return !slices.ContainsFunc(m.isrs, func(isr []int32) bool {
+			return !slices.ContainsFunc(isr, func(id int32) bool { return ends[m.Partition][id] < m.Offset })
+		})
 	}
 	var wrong []string
 	var open []marked // of this instant: within it, events have no order that counts
 	settle := func() {
 		for _, m := range open {
-			if id, bad := missing(m); bad {
-				wrong = append(wrong, fmt.Sprintf("%s-%d epoch %d: broker %d raises the high watermark to %d, but broker %d of the ISR %v ends at %d",
-					topic, m.Partition, m.LeaderEpoch, m.Node, m.Offset, id, m.isr, ends[m.Partition][id]))
+			if missing(m) {
+				wrong = append(wrong, fmt.Sprintf("%s-%d epoch %d: broker %d raises the high watermark to %d; the ISR is %v, the logs end at %v",
+					topic, m.Partition, m.LeaderEpoch, m.Node, m.Offset, m.isrs[0], ends[m.Partition]))
 			}
 		}
 		open = nil
@@ -91,11 +94,8 @@ func uncommitted(entries []Entry, txns []Txn, topic string) []string {
 		case journal.Truncation:
 			ends[e.Partition][e.Node] = e.Offset
 		case journal.HighWatermark:
-			if s, ok := stateAt(history[e.Partition], e.At); ok && e.Node == e.Leader && s.LeaderEpoch == e.LeaderEpoch {
-				m := marked{e, s.ISR}
-				if _, bad := missing(m); bad {
-					open = append(open, m)
-				}
+			if m, inOffice := mark(e, history[e.Partition]); inOffice && missing(m) {
+				open = append(open, m)
 			}
 		}
 	}
@@ -103,21 +103,36 @@ func uncommitted(entries []Entry, txns []Txn, topic string) []string {
 	return wrong
 }
 
+// mark looks up what a leader's high watermark stands for; false if it is none, or that of a leader
+// whose time has passed.
+func mark(e Entry, history []storedState) (m marked, inOffice bool) {
+	m = marked{Entry: e}
+	for _, s := range statesAt(history, e.At) {
+		if s.LeaderEpoch > e.LeaderEpoch {
+			return m, false
+		}
+		if s.LeaderEpoch == e.LeaderEpoch {
+			m.isrs = append(m.isrs, s.ISR)
+		}
+	}
+	return m, e.Node == e.Leader && len(m.isrs) > 0
+}
+
 // badReads lists records that a consumer was given although no leader had a high watermark above them
 // yet, and records that were given and are no longer there.
 func badReads(entries []Entry, seen []read, stored map[int32]map[int64]string, topic string) []string {
 	var wrong []string
-	mark := map[int32]int64{} // partition → the highest mark of any leader so far
+	marks := map[int32]int64{} // partition → the highest mark of any leader so far
 	i := 0
 	for _, r := range seen {
 		for ; i < len(entries) && !entries[i].At.After(r.at); i++ {
 			e := entries[i]
 			if e.Topic == topic && e.Node == e.Leader && (e.Kind == journal.HighWatermark || e.Kind == journal.BecameLeader) {
-				mark[e.Partition] = max(mark[e.Partition], e.Offset)
+				marks[e.Partition] = max(marks[e.Partition], e.Offset)
 			}
 		}
-		if r.offset >= mark[r.partition] {
-			wrong = append(wrong, fmt.Sprintf("%s at %d of %s-%d was read when the high watermark was %d", trim(r.value), r.offset, topic, r.partition, mark[r.partition]))
+		if r.offset >= marks[r.partition] {
+			wrong = append(wrong, fmt.Sprintf("%s at %d of %s-%d was read when the high watermark was %d", trim(r.value), r.offset, topic, r.partition, marks[r.partition]))
 		}
 		if s, ok := stored[r.partition]; ok && s[r.offset] != r.value {
 			wrong = append(wrong, fmt.Sprintf("%s at %d of %s-%d was read, and now there is %.40q", trim(r.value), r.offset, topic, r.partition, s[r.offset]))

@@ -99,3 +99,33 @@ func (c *Processes) Unacknowledged(n *Node, topic string, partition int32, count
 		return ok
 	}
 }
+
+// knows asks the broker itself for metadata: whether it has a leader for each partition of a topic.
+func (m *Member) knows(topic string, partitions int32) (bool, string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	conn, err := wire.Dial(ctx, m.cluster.Ground.Network, m.Addr, "metadata")
+	if err != nil {
+		return false, err.Error()
+	}
+	defer conn.Close()
+	req := kmsg.NewPtrMetadataRequest()
+	req.SetVersion(7)
+	rt := kmsg.NewMetadataRequestTopic()
+	rt.Topic = kmsg.StringPtr(topic)
+	req.Topics = append(req.Topics, rt)
+	resp, err := conn.Do(ctx, req)
+	if err != nil {
+		return false, err.Error()
+	}
+	t := resp.(*kmsg.MetadataResponse).Topics[0]
+	if t.ErrorCode != 0 || len(t.Partitions) != int(partitions) {
+		return false, fmt.Sprintf("%s, %d of %d partitions", kafkaerr.Code(t.ErrorCode).Name(), len(t.Partitions), partitions)
+	}
+	for _, p := range t.Partitions {
+		if p.ErrorCode != 0 || p.Leader < 0 {
+			return false, fmt.Sprintf("partition %d: %s, leader %d", p.Partition, kafkaerr.Code(p.ErrorCode).Name(), p.Leader)
+		}
+	}
+	return true, ""
+}
