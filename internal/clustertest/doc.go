@@ -10,4 +10,10 @@
 // network in memory, or over TCP, with the embedded ZooKeeper or with Apache's. The rule: nothing here is believed on kz's
 // word alone. Records are produced and read by a client that knows nothing of kz, and the order of
 // znode writes is read from ZooKeeper's own transaction log.
+//
+// Chaos: a Schedule is drawn from a seed (schedule.go) and done by a nemesis (deeds.go, plots.go) to a
+// cluster in a bubble, under a load and a consumer; then the cluster must recover, and nine checks look
+// at what is left (chaos.go, checks.go). KZ_SEEDS=7 replays a seed, KZ_SEEDS=1:10000 runs many. That the
+// checks see anything is shown by mutants: each rule that package mutant can switch off is missed by the
+// check that speaks of it.
 package clustertest
