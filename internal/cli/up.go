@@ -13,7 +13,9 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 
+	"kz/client"
 	"kz/internal/up"
+	"kz/internal/zk"
 )
 
 const (
@@ -58,6 +60,15 @@ func readSpec(c *ucli.Context, dir string) (spec up.Spec, fresh bool, err error)
 		return spec, false, exitf(exitUsage, "kz up: --port-base %d: the ports of %d brokers must be 1 to 65535.", base, n)
 	case zoo < 1 || zoo > 65535:
 		return spec, false, exitf(exitUsage, "kz up: --zookeeper-port %d: must be 1 to 65535.", zoo)
+	}
+	if asked.ZooKeeper != "" {
+		servers, _, err := zk.ParseConnect(asked.ZooKeeper)
+		if err == nil {
+			_, err = client.ParseServers(strings.Join(servers, ","))
+		}
+		if err != nil {
+			return spec, false, exitf(exitUsage, "kz up: --zookeeper: %v.", err)
+		}
 	}
 	if _, err := up.ProfileNamed(asked.Profile); err != nil {
 		return spec, false, exitf(exitUsage, "kz up: --profile: %v.", err)

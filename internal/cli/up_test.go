@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"kz/internal/up"
 )
@@ -230,6 +231,49 @@ func (r *upRig) checkGuard() {
 	}
 }
 
+// A supervisor that was killed takes its children along, and the next one starts the same
+// cluster, although the embedded ZooKeeper still holds the dead brokers' sessions.
+func TestUpAfterItsSupervisorWasKilled(t *testing.T) {
+	r := newUpRig(t)
+	cmd, _ := kzProcess(t, append([]string{"up"}, r.flags...)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "next: ") {
+	}
+	before := r.must("zk", "get", "--zookeeper", r.zoo, "/cluster/id")
+	nodes := r.status().Nodes
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // by the kill
+	beat := time.NewTicker(demoLook)
+	defer beat.Stop()
+	for _, n := range nodes {
+		for { // until its port is free: go test's own deadline is this loop's
+			l, err := net.Listen("tcp", n.Address)
+			if err == nil {
+				l.Close()
+				break
+			}
+			<-beat.C
+		}
+	}
+	if _, _, code := kz(t, "status", "--dir", r.dir); code != exitNoCluster {
+		t.Errorf("status after the kill: exit %d, want %d", code, exitNoCluster)
+	}
+	r.must("up", "--detach", "--dir", r.dir)
+	if after := r.must("zk", "get", "--zookeeper", r.zoo, "/cluster/id"); after != before {
+		t.Errorf("cluster id %s, before the kill %s", after, before)
+	}
+	r.must("down", "--purge", "--dir", r.dir)
+}
+
 // Taken ports are named with what chooses others, and other ones can then be chosen.
 func TestUpOnTakenPorts(t *testing.T) {
 	for _, mode := range [][]string{nil, {"--detach"}} {
@@ -265,6 +309,7 @@ func TestUpUsage(t *testing.T) {
 		{"no broker is no cluster", []string{"up", "--dir", dir, "--brokers", "0"}, exitUsage, "--brokers 0"},
 		{"ports are ports", []string{"up", "--dir", dir, "--port-base", "65534"}, exitUsage, "--port-base 65534"},
 		{"an unknown profile names the known ones", []string{"up", "--dir", dir, "--profile", "fast"}, exitUsage, "class and faithful"},
+		{"an address is an address", []string{"up", "--dir", dir, "--zookeeper", "localhost:what"}, exitUsage, "--zookeeper"},
 		{"arguments are refused", []string{"up", "now"}, exitUsage, "takes no arguments"},
 		{"a cluster keeps its profile", []string{"up", "--dir", held, "--profile", "faithful"}, exitUsage, "--profile is not what the cluster"},
 		{"a cluster keeps its size", []string{"up", "--dir", held, "--brokers", "5"}, exitUsage, "--brokers is not what the cluster"},

@@ -50,8 +50,8 @@ var sees = map[string][]string{
 	"client/producer": plus(words, "client", "internal/record", "internal/wire"),
 	"client/consumer": plus(words, "client", "internal/record", "internal/wire"),
 
-	// The supervisor starts programs and reads their journals; what is in them it does not know.
-	"internal/up": {"internal/journal"},
+	// The supervisor starts programs and reads their journals and znodes; what is in them it does not know.
+	"internal/up": {"internal/journal", "internal/link", "internal/zk", "zkpaths"},
 
 	"internal/cli": plus(words, "internal/link", "internal/record", "internal/zk", "zkpaths", "internal/zkserver", "internal/up", "broker", "broker/admin", "broker/config",
 		"client", "client/admin", "client/producer", "client/consumer"),
@@ -85,7 +85,7 @@ var doors = map[string][]string{
 	"github.com/klauspost/compress":     {"internal/record"},
 	"github.com/pierrec/lz4/v4":         {"internal/record"},
 	"github.com/urfave/cli/v2":          {"internal/cli"},
-	"github.com/rs/zerolog":             {"broker/...", "controller", "internal/zk", "internal/zkserver", "internal/cli", "internal/clustertest"},
+	"github.com/rs/zerolog":             {"broker/...", "controller", "internal/zk", "internal/zkserver", "internal/up", "internal/cli", "internal/clustertest"},
 	"golang.org/x/sync":                 {"..."},
 	"golang.org/x/sys":                  {"..."},
 	// Other people's clients: oracles and sources of load, never part of kz.

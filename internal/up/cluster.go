@@ -112,6 +112,9 @@ func (c *Cluster) startAll(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.awaitUnregistered(ctx, c.IDs()...); err != nil {
+		return err
+	}
 	var errs []error
 	for _, id := range c.IDs() {
 		errs = append(errs, c.launch(id))
@@ -191,6 +194,9 @@ func (c *Cluster) KillBroker(id int32) (pid int, err error) {
 func (c *Cluster) StartBroker(ctx context.Context, id int32) error {
 	if b := c.broker(id); b != nil && b.running() {
 		return fmt.Errorf("broker %d runs already", id)
+	}
+	if err := c.awaitUnregistered(ctx, id); err != nil {
+		return err
 	}
 	if err := c.launch(id); err != nil {
 		return err

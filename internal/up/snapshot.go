@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // A Node is one process as it is now.
@@ -36,12 +37,21 @@ func (c *Cluster) Snapshot() Snapshot {
 	if zoo := c.zookeeper(); zoo != nil {
 		s.Nodes = append(s.Nodes, c.node("zookeeper", c.ZooKeeper(), zoo))
 	} else if c.cfg.ZooKeeper != "" {
-		s.Nodes = append(s.Nodes, Node{Name: "zookeeper", Address: c.cfg.ZooKeeper, Running: answers(c.cfg.ZooKeeper)})
+		s.Nodes = append(s.Nodes, Node{Name: "zookeeper", Address: c.cfg.ZooKeeper, Running: answers(firstServer(c.cfg.ZooKeeper))})
 	}
 	for _, id := range c.IDs() {
 		s.Nodes = append(s.Nodes, c.node(BrokerName(id), c.Addr(id), c.broker(id)))
 	}
 	return s
+}
+
+// firstServer is the first address of a zookeeper.connect, which may list several and end
+// in a path.
+func firstServer(connect string) string {
+	if i := strings.IndexAny(connect, ",/"); i >= 0 {
+		return connect[:i]
+	}
+	return connect
 }
 
 func (c *Cluster) node(name, addr string, p *child) Node {
