@@ -30,7 +30,7 @@ type Finding struct {
 const (
 	CheckLost       = "acknowledged records are there"
 	CheckDuplicates = "a record sent once is there once"
-	CheckOrder      = "each partition keeps the order"
+	CheckOrder      = "acknowledged records are in the order of their sending"
 	CheckReplicas   = "replicas are equal to the byte"
 	CheckLeaders    = "one leader per epoch"
 	CheckEpochs     = "epochs in ZooKeeper do not go back"
@@ -191,9 +191,9 @@ func (r *Report) judge(c *InProcess, s Schedule, w *Workload, seen []read, entri
 		}
 		stored[p] = all
 		r.Verdict.judge(w.Acks(p), all)
+		r.findAll(CheckOrder, outOfOrder(w.Acks(p)))
 	}
 	r.findAll(CheckLost, r.Verdict.Lost)
-	r.findAll(CheckOrder, r.Verdict.Disorder)
 	if !s.Retries && r.Verdict.Duplicates > 0 {
 		r.find(CheckDuplicates, "%d records are there twice", r.Verdict.Duplicates)
 	}

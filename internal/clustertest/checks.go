@@ -1,6 +1,7 @@
 package clustertest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -16,6 +17,19 @@ func twoLeaders(entries []Entry) []string {
 		events[i] = e.Event
 	}
 	return TwoLeadersInOneEpoch(events)
+}
+
+// outOfOrder lists acknowledged records of one partition that lie before one that was sent earlier. A
+// record that the producer gave up may still arrive, at any time: its request lies in a socket or a queue.
+func outOfOrder(acks []Ack) []string {
+	var wrong []string
+	slices.SortFunc(acks, func(a, b Ack) int { return cmp.Compare(sequence(a.Value), sequence(b.Value)) })
+	for i := 1; i < len(acks); i++ {
+		if was, is := acks[i-1], acks[i]; is.Offset <= was.Offset {
+			wrong = append(wrong, fmt.Sprintf("%s at %d, %s before it at %d", trim(is.Value), is.Offset, trim(was.Value), was.Offset))
+		}
+	}
+	return wrong
 }
 
 // storedState is one version of a partition's state znode.
