@@ -42,8 +42,12 @@ func TestChaos(t *testing.T) {
 	began, ran, acked := time.Now(), 0, 0
 	for seed := first; seed <= last && (limit == 0 || time.Since(began) < limit); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			s := clustertest.NewSchedule(seed)
+			if clustertest.RaceDetector {
+				s = s.WithoutReconnects()
+			}
 			synctest.Test(t, func(t *testing.T) {
-				r := clustertest.RunSchedule(t, clustertest.NewSchedule(seed))
+				r := clustertest.RunSchedule(t, s)
 				ran++
 				acked += r.Verdict.Acked
 				if len(r.Findings) > 0 {

@@ -3,3 +3,6 @@
 package clustertest
 
 var raceFlag []string
+
+// RaceDetector says that this binary has it.
+const RaceDetector = false
