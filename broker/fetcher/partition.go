@@ -28,7 +28,21 @@ type partition struct {
 	// truncating it is the high watermark, the place to cut if there are no epochs.
 	offset int64
 	until  time.Time // after an error: leave it alone until then
-	turn   uint64    // its place in the fetching order
+	// refusals counts the errors the leader answered in this epoch; see backoffAfter.
+	refusals int
+	turn     uint64 // its place in the fetching order
+}
+
+// firstBackoff is how long a partition rests after the first refusal in an epoch.
+const firstBackoff = 10 * time.Millisecond
+
+// backoffAfter is how long a partition rests after the nth refusal in an epoch: 10 ms,
+// doubling, at most replica.fetch.backoff.ms, which Kafka waits each time. A follower
+// often hears of an election before its leader does; every acks=all record waits as long
+// as it then rests.
+func backoffAfter(refusals int, limit time.Duration) time.Duration {
+	const enough = 20 // doublings; more than any limit needs
+	return min(limit, firstBackoff<<min(refusals-1, enough))
 }
 
 func (p *partition) delayed(now time.Time) bool { return now.Before(p.until) }

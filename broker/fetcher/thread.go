@@ -164,14 +164,15 @@ func (t *thread) count() int {
 	return t.parts.len()
 }
 
-// delay leaves partitions alone for the back-off time after an error.
+// delay leaves partitions alone for a while after an error.
 func (t *thread) delay(ids ...topic.Partition) {
-	until := time.Now().Add(t.m.cfg.Backoff)
+	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, id := range ids {
 		if p := t.parts.get(id); p != nil {
-			t.parts.rest(p, until)
+			p.refusals++
+			t.parts.rest(p, now.Add(backoffAfter(p.refusals, t.m.cfg.Backoff)))
 		}
 	}
 }

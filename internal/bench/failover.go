@@ -6,8 +6,13 @@ import (
 	"os"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kz/internal/link"
+	"kz/internal/zk"
+	"kz/zkpaths"
 )
 
 // failover measures the controller: many partitions made, one broker killed, each of its partitions
@@ -37,30 +42,52 @@ func failover(o options, name string, r *report) error {
 	}
 	r.put(fmt.Sprintf("resident with %d partitions", o.many), name, rss, "MB", lower)
 
-	// The session's end is when the broker leaves the list of live ones.
 	victim, err := notController(cl)
+	if err != nil {
+		return err
+	}
+	gone, err := awaitDeregistered(s.zk, victim)
 	if err != nil {
 		return err
 	}
 	if p, err := os.FindProcess(s.pids[victim-1]); err == nil {
 		_ = p.Kill()
 	}
-	var ended time.Time
-	err = await(cl, func(m *kmsg.MetadataResponse) bool {
-		alive := false
-		for _, b := range m.Brokers {
-			alive = alive || b.NodeID == victim
-		}
-		if !alive && ended.IsZero() {
-			ended = time.Now()
-		}
-		return !alive && led(m, o.many, victim)
-	})
-	if err != nil {
+	if err := await(cl, func(m *kmsg.MetadataResponse) bool { return led(m, o.many, victim) }); err != nil {
 		return err
 	}
-	r.put(fmt.Sprintf("first broker list without the dead one to last of %d leaders", o.many), name, time.Since(ended).Seconds()*1000, "ms", lower)
+	last := time.Now()
+	ended := <-gone
+	if ended.IsZero() {
+		return fmt.Errorf("the session of broker %d did not end", victim)
+	}
+	r.put(fmt.Sprintf("end of the session to last of %d leaders", o.many), name, last.Sub(ended).Seconds()*1000, "ms", lower)
 	return nil
+}
+
+// awaitDeregistered looks at a broker's znode until it is gone, which is the end of its session, and
+// then sends the time; the zero time when that did not come.
+func awaitDeregistered(addr string, id int32) (<-chan time.Time, error) {
+	c, err := zk.Connect(context.Background(), zk.Config{Servers: []string{addr}, SessionTimeout: 30 * time.Second, ConnectionTimeout: 30 * time.Second}, link.TCP{}, nil, zerolog.Nop())
+	if err != nil {
+		return nil, err
+	}
+	gone := make(chan time.Time, 1)
+	go func() {
+		defer c.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), deadline)
+		defer cancel()
+		for ctx.Err() == nil {
+			_, there, err := c.Exists(ctx, zkpaths.Broker(id))
+			if err == nil && !there {
+				gone <- time.Now()
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+		gone <- time.Time{}
+	}()
+	return gone, nil
 }
 
 // led says whether every partition of "many" has a leader that is not dead.

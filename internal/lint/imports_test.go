@@ -59,7 +59,7 @@ var sees = map[string][]string{
 	// What only tests and measurements use.
 	"internal/zktest":      nil,
 	"internal/zkrelay":     nil,
-	"internal/bench":       nil,
+	"internal/bench":       {"internal/link", "internal/zk", "zkpaths"},
 	"internal/clustertest": plus(words, "internal/link", "internal/record", "internal/wire", "internal/zk", "zkpaths", "broker", "broker/config", "broker/commitlog", "internal/zktest", "internal/zkserver", "internal/mutant"),
 	"internal/fakebroker":  plus(words, "internal/link", "internal/wire"),
 	"internal/mixedtest":   nil,
