@@ -85,7 +85,7 @@ var doors = map[string][]string{
 	"github.com/klauspost/compress":     {"internal/record"},
 	"github.com/pierrec/lz4/v4":         {"internal/record"},
 	"github.com/urfave/cli/v2":          {"internal/cli"},
-	"github.com/rs/zerolog":             {"broker/...", "controller", "internal/zk", "internal/zkserver", "internal/up", "internal/cli", "internal/clustertest"},
+	"github.com/rs/zerolog":             {"broker/...", "controller", "internal/zk", "internal/zkserver", "internal/up", "internal/bench", "internal/cli", "internal/clustertest"},
 	"golang.org/x/sync":                 {"..."},
 	"golang.org/x/sys":                  {"..."},
 	// Other people's clients: oracles and sources of load, never part of kz.
