@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kz/internal/nearest"
 )
 
 // Problem is one fault of a config: key, what is wrong, the allowed range.
@@ -117,7 +119,7 @@ func (p *parser) unknown(name string) {
 		return
 	}
 	w := "unknown key " + legible(name)
-	if near, ok := nearest(name, Keys); ok {
+	if near := nearest.To(name, slices.Sorted(maps.Keys(Keys))); near != "" {
 		w += ", did you mean " + near + "?"
 	}
 	p.warnings = append(p.warnings, w)
@@ -136,38 +138,6 @@ func legible(name string) string {
 		}
 	}
 	return name
-}
-
-// nearest is the known name within the smallest edit distance, if that is at most a
-// third of the name.
-func nearest(name string, known map[string]Key) (string, bool) {
-	best, bestDistance := "", len(name)/3+1
-	for _, k := range slices.Sorted(maps.Keys(known)) {
-		if d := editDistance(name, k); d < bestDistance {
-			best, bestDistance = k, d
-		}
-	}
-	return best, best != ""
-}
-
-// editDistance counts the insertions, deletions and replacements between two texts (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			diagonal, row[j] = row[j], min(row[j]+1, row[j-1]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }
 
 // values are the parsed values by key; a key that has neither value nor default is absent.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"kz/internal/nearest"
 )
 
 // argument is one flag of a tool that Kafka reads with argparse4j instead of joptsimple.
@@ -67,7 +69,7 @@ func (a *arguments) didYouMean(name string) string {
 	for _, s := range a.specs {
 		names = append(names, s.name)
 	}
-	if near := nearest(name, names); near != "" {
+	if near := nearest.To(name, names); near != "" {
 		return fmt.Sprintf(" (did you mean %s?)", near)
 	}
 	return ""

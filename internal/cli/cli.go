@@ -14,6 +14,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"kz/internal/link"
+	"kz/internal/nearest"
 )
 
 // The exit codes of kz's own commands.
@@ -135,7 +136,7 @@ func unknownCommand(app *ucli.App, name string) error {
 		names = append(names, c.Name)
 	}
 	hint := "Run 'kz help' for the list."
-	if near := nearest(name, names); near != "" {
+	if near := nearest.To(name, names); near != "" {
 		hint = fmt.Sprintf("Did you mean %q?", near)
 	}
 	return exitf(exitUsage, "kz: no command %q. %s", name, hint)
@@ -152,7 +153,7 @@ func usageError(c *ucli.Context, err error, _ bool) error {
 		for _, f := range c.Command.Flags {
 			names = append(names, f.Names()...)
 		}
-		if near := nearest(strings.TrimLeft(flag, "-"), longNames(names)); near != "" {
+		if near := nearest.To(strings.TrimLeft(flag, "-"), longNames(names)); near != "" {
 			hint = fmt.Sprintf("Did you mean --%s?", near)
 		}
 	} else if flag, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {

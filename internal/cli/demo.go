@@ -10,6 +10,7 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 
+	"kz/internal/nearest"
 	"kz/internal/up"
 )
 
@@ -32,7 +33,7 @@ func demoCommand(e *env) *ucli.Command {
 		if c.NArg() == 0 {
 			return ucli.ShowSubcommandHelp(c)
 		}
-		if near := nearest(c.Args().First(), []string{kill.Name}); near != "" {
+		if near := nearest.To(c.Args().First(), []string{kill.Name}); near != "" {
 			return exitf(exitUsage, "kz demo: no demo %q. Did you mean %q?", c.Args().First(), near)
 		}
 		return exitf(exitUsage, "kz demo: no demo %q. There is %s.", c.Args().First(), kill.Name)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kz/internal/nearest"
 )
 
 // An option is one flag of a classic tool.
@@ -105,7 +107,7 @@ func (o *options) didYouMean(name string) string {
 	for _, s := range o.specs {
 		names = append(names, s.name)
 	}
-	if near := nearest(name, longNames(names)); near != "" {
+	if near := nearest.To(name, longNames(names)); near != "" {
 		return fmt.Sprintf(" (did you mean --%s?)", near)
 	}
 	return ""

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kz/internal/nearest"
 )
 
 var testOptions = []option{
@@ -72,8 +74,8 @@ func TestOptionValues(t *testing.T) {
 func TestNearest(t *testing.T) {
 	names := []string{"topics", "broker", "dump-log", "zk"}
 	for word, want := range map[string]string{"topcs": "topics", "brokers": "broker", "dumplog": "dump-log", "kz": "", "zj": "zk", "completely-else": "", "": ""} {
-		if got := nearest(word, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		if got := nearest.To(word, names); got != want {
+			t.Errorf("nearest.To(%q) = %q, want %q", word, got, want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	ucli "github.com/urfave/cli/v2"
 
+	"kz/internal/nearest"
 	"kz/internal/zk"
 )
 
@@ -45,7 +46,7 @@ func zkCommand(e *env) *ucli.Command {
 			return ucli.ShowSubcommandHelp(c)
 		}
 		name, names := c.Args().First(), []string{"ls", "get", "stat", "tree"}
-		if near := nearest(name, names); near != "" {
+		if near := nearest.To(name, names); near != "" {
 			return exitf(exitUsage, "kz zk: no command %q. Did you mean %q?", name, near)
 		}
 		return exitf(exitUsage, "kz zk: no command %q. There are %s.", name, strings.Join(names, ", "))

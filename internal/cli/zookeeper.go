@@ -18,6 +18,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"kz/internal/journal"
+	"kz/internal/nearest"
 	"kz/internal/zkserver"
 )
 
@@ -218,7 +219,7 @@ func parseZooCfg(r io.Reader, cfg *zkserver.Config) (warnings []string, err erro
 		case slices.ContainsFunc(zooIgnored, startsWith(key)):
 		default:
 			warning := key + " is not known here and has no effect"
-			if near := nearest(key, slices.Sorted(maps.Keys(zooKeys))); near != "" {
+			if near := nearest.To(key, slices.Sorted(maps.Keys(zooKeys))); near != "" {
 				warning += fmt.Sprintf("; did you mean %s?", near)
 			}
 			warnings = append(warnings, warning)

@@ -36,7 +36,7 @@ var sees = map[string][]string{
 	"broker/replica":   plus(words, "internal/mutant", "internal/record", "internal/zk", "zkpaths", "broker/commitlog", "broker/purgatory", "broker/metadata"),
 	"broker/fetcher":   plus(words, "internal/mutant", "internal/record", "internal/wire", "internal/link", "broker/commitlog", "broker/metadata", "broker/replica"),
 	// config hands each room its part of server.properties, in the room's own type.
-	"broker/config": plus(words, "internal/record", "internal/zk", "broker/commitlog", "broker/fetcher", "broker/network", "broker/replica", "controller"),
+	"broker/config": plus(words, "internal/nearest", "internal/record", "internal/zk", "broker/commitlog", "broker/fetcher", "broker/network", "broker/replica", "controller"),
 	"broker/admin":  plus(words, "internal/zk", "zkpaths", "broker/commitlog", "broker/config", "broker/metadata"),
 	"broker/api": plus(words, "internal/record", "internal/wire", "internal/zk", "zkpaths",
 		"broker/admin", "broker/commitlog", "broker/config", "broker/metadata", "broker/network", "broker/purgatory", "broker/replica"),
@@ -51,9 +51,10 @@ var sees = map[string][]string{
 	"client/consumer": plus(words, "client", "internal/record", "internal/wire"),
 
 	// The supervisor starts programs and reads their journals and znodes; what is in them it does not know.
-	"internal/up": {"internal/journal", "internal/link", "internal/zk", "zkpaths"},
+	"internal/nearest": nil,
+	"internal/up":      {"internal/journal", "internal/link", "internal/zk", "zkpaths"},
 
-	"internal/cli": plus(words, "internal/link", "internal/record", "internal/zk", "zkpaths", "internal/zkserver", "internal/up", "broker", "broker/admin", "broker/config",
+	"internal/cli": plus(words, "internal/nearest", "internal/link", "internal/record", "internal/zk", "zkpaths", "internal/zkserver", "internal/up", "broker", "broker/admin", "broker/config",
 		"client", "client/admin", "client/producer", "client/consumer"),
 
 	// What only tests and measurements use.

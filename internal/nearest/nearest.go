@@ -1,8 +1,10 @@
-package cli
+// Package nearest guesses what a mistyped word was meant to be, for "did you mean". It is a pure
+// function of the word and the words that exist.
+package nearest
 
-// nearest is the candidate that was probably meant: the smallest edit distance, at
+// To is the candidate that was probably meant: the smallest edit distance, at
 // most about a third of the word (and at least one). "" when none is near.
-func nearest(word string, candidates []string) string {
+func To(word string, candidates []string) string {
 	best, bestDistance := "", max(1, (len(word)+1)/3)+1
 	for _, c := range candidates {
 		if d := distance(word, c); d < bestDistance {
