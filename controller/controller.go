@@ -62,7 +62,9 @@ type Controller struct {
 	rebalance *time.Timer     // the next automatic preferred election; nil: none
 	refused   map[string]bool // znodes whose refusal was logged in this reign
 
-	unregistered bool // registering in the present session failed: no candidate
+	// unregistered: this broker's node went with its last session, and it is not registered
+	// in the present one, or not yet. It is no candidate: nobody could find it.
+	unregistered bool
 }
 
 // New needs register: (re-)creates /brokers/ids/<id> after a new session and returns the

@@ -62,6 +62,7 @@ func (registerBrokerAndReelect) process(c *Controller) error { return c.register
 
 func (e expire) process(c *Controller) error {
 	close(e.begun)
+	c.unregistered = true // until registerBrokerAndReelect, whatever is put before it
 	c.activeID.Store(noLeader)
 	c.resign()
 	return nil

@@ -70,7 +70,7 @@ func (c *FetchSessionCache) NewContext(sessionID, epoch int32, parts []FetchPart
 	}
 	if len(s.partitions) == 0 {
 		delete(c.sessions, s.id)
-		s.closed = true
+		s.end()
 		return &FetchContext{kind: sessionless, parts: withoutDuplicates(parts)}
 	}
 	c.touch(s, time.Now())
@@ -83,7 +83,7 @@ func (c *FetchSessionCache) close(id int32) {
 	if s := c.sessions[id]; s != nil {
 		delete(c.sessions, id)
 		s.mu.Lock()
-		s.closed = true
+		s.end()
 		s.mu.Unlock()
 	}
 }

@@ -183,6 +183,14 @@ func (s *fetchSession) touchAll() {
 	}
 }
 
+// end is for a session that leaves the cache. What its fetches said of the quiet
+// partitions is said now: nobody touches them through this session for long any more, and
+// a follower whose session is begun anew has not lagged.
+func (s *fetchSession) end() {
+	s.closed = true
+	s.touchAll()
+}
+
 func (s *fetchSession) removeAwake(c *cachedPartition) {
 	last := len(s.awake) - 1
 	s.awake[c.slot] = s.awake[last]

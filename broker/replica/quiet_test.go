@@ -125,6 +125,47 @@ func TestQuietFollowersHaveCaughtUp(t *testing.T) {
 	})
 }
 
+// What a session's fetches said of quiet partitions stays said when the session ends,
+// however it ends.
+func TestAnEndedSessionLeavesItsFollowersCaughtUp(t *testing.T) {
+	terms := FetchParams{ReplicaID: 2, MinBytes: 1, MaxBytes: 1 << 20}
+	for _, row := range []struct {
+		how string
+		end func(s *modelSession)
+	}{
+		{"the follower begins anew", func(s *modelSession) { s.cache.NewContext(s.id, InitialFetchEpoch, nil, nil, true) }},
+		{"the follower wants none any more", func(s *modelSession) { s.cache.NewContext(s.id, FinalFetchEpoch, nil, nil, true) }},
+		{"the last partition is forgotten", func(s *modelSession) {
+			s.cache.NewContext(s.id, s.epoch, nil, []topic.Partition{tp(0)}, true)
+		}},
+		{"another takes its place", func(s *modelSession) {
+			s.cache.slots = 1
+			time.Sleep(2 * time.Minute)
+			s.cache.create(nil, nil, true)
+		}},
+	} {
+		t.Run(row.how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBroker1(t)
+				defer b.stop()
+				b.lead(tp(0), 1, 2)
+				b.produce(tp(0), 1, 0, 3)
+				openSession(b, terms, asks(3, 0))
+				for range 3 {
+					time.Sleep(lagMax)
+					visitAndAnswer(b, terms)
+				}
+				fetched := time.Now()
+				row.end(b.session)
+				p, _ := b.m.hosted(tp(0))
+				if f := p.remotes[0].load(); !f.caughtUp.Equal(fetched) {
+					t.Errorf("caught up at %v, its latest fetch was at %v", f.caughtUp, fetched)
+				}
+			})
+		})
+	}
+}
+
 // modelSession is a client's view of one session.
 type modelSession struct {
 	cache     *FetchSessionCache
