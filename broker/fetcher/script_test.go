@@ -3,6 +3,7 @@ package fetcher
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,12 +20,15 @@ type scripted struct {
 	ends  func(epochQuestion) epochAnswer
 	fetch func(fetchRequest) *fetchAnswer
 
+	mu      sync.Mutex // guards what follows while threads run: a second one may have the same leader
 	asked   []epochQuestion
 	fetched []fetchRequest
 }
 
 func (s *scripted) epochEnds(ctx context.Context, qs []epochQuestion) (out []epochAnswer, _ error) {
+	s.mu.Lock()
 	s.asked = append(s.asked, qs...)
+	s.mu.Unlock()
 	for _, q := range qs {
 		out = append(out, s.ends(q))
 	}
@@ -40,7 +44,9 @@ func (s *scripted) close() {}
 type scriptedLeader struct{ *scripted }
 
 func (l scriptedLeader) fetch(ctx context.Context, req fetchRequest) (*fetchAnswer, error) {
+	l.mu.Lock()
 	l.fetched = append(l.fetched, req)
+	l.mu.Unlock()
 	if l.scripted.fetch != nil {
 		if a := l.scripted.fetch(req); a != nil {
 			return a, nil
