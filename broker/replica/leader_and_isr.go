@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rs/zerolog"
@@ -55,7 +56,9 @@ func (m *Manager) becomeLeaderOrFollower(controllerID, controllerEpoch int32, st
 	}
 	codes = make(map[topic.Partition]kafkaerr.Code, len(states))
 	var leaders, followers []*Partition
-	for id, s := range states {
+	// In order, so that logs made in turn land in the same directories every time.
+	for _, id := range slices.SortedFunc(maps.Keys(states), topic.Partition.Compare) {
+		s := states[id]
 		p, code := m.forLeaderAndISR(id, s)
 		codes[id] = code
 		switch {

@@ -347,3 +347,28 @@ func TestStopLeavesNoLock(t *testing.T) {
 	}
 	newBroker1(t, dir).stop()
 }
+
+// Logs made by one request are spread over the directories in the partitions' order,
+// whatever order the request's map has: the same request makes the same layout.
+func TestLogsOfOneRequestArePlacedInOrder(t *testing.T) {
+	a, z := t.TempDir(), t.TempDir()
+	b := newBroker1(t, a, z)
+	defer b.stop()
+	const n = 12
+	states := map[topic.Partition]LeaderState{}
+	for p := range int32(n) {
+		states[tp(p)] = LeaderState{ControllerEpoch: 1, Leader: 1, ISR: []int32{1}, Replicas: []int32{1}, IsNew: true}
+	}
+	if _, code := b.m.BecomeLeaderOrFollower(1, 1, states); code != kafkaerr.None {
+		t.Fatal(code)
+	}
+	for p := range int32(n) {
+		log, ok := b.logs.Get(tp(p))
+		if !ok {
+			t.Fatalf("partition %d has no log", p)
+		}
+		if want := []string{a, z}[p%2]; log.Dir() != want {
+			t.Errorf("partition %d is in %s, not in %s", p, log.Dir(), want)
+		}
+	}
+}
