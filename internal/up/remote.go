@@ -1,6 +1,7 @@
 package up
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,30 +60,40 @@ func Find(dir string) (*Remote, error) {
 	return r, nil
 }
 
-func (r *Remote) call(ctx context.Context, method, path string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+r.contact.API+path, nil)
+// request sends one request; body is JSON, or nil. The caller closes what is answered.
+func (r *Remote) request(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+r.contact.API+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set(tokenHeader, r.contact.Token)
 	req.Close = true
 	client := &http.Client{Transport: &http.Transport{}} // not through anybody's proxy
-	resp, err := client.Do(req)
+	return client.Do(req)
+}
+
+// call is a request with a short answer. A refusal comes back as the *Refusal it is.
+func (r *Remote) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	resp, err := r.request(ctx, method, path, body)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err == nil && resp.StatusCode >= 300 {
-		err = fmt.Errorf("%s %s: %s", method, path, resp.Status)
+	if err != nil || resp.StatusCode < 300 {
+		return b, err
 	}
-	return b, err
+	var refused Refusal
+	if json.Unmarshal(b, &refused) == nil && refused.Text != "" {
+		return nil, &refused
+	}
+	return nil, fmt.Errorf("%s %s: %s", method, path, resp.Status)
 }
 
 // Snapshot asks how the cluster is.
 func (r *Remote) Snapshot(ctx context.Context) (Snapshot, error) {
 	var s Snapshot
-	b, err := r.call(ctx, http.MethodGet, "/v1/cluster")
+	b, err := r.call(ctx, http.MethodGet, "/v1/cluster", nil)
 	if err == nil {
 		err = json.Unmarshal(b, &s)
 	}
@@ -91,7 +102,7 @@ func (r *Remote) Snapshot(ctx context.Context) (Snapshot, error) {
 
 // Stop asks for the end and waits for it, until ctx ends.
 func (r *Remote) Stop(ctx context.Context) error {
-	if _, err := r.call(ctx, http.MethodPost, "/v1/stop"); err != nil {
+	if _, err := r.call(ctx, http.MethodPost, "/v1/stop", nil); err != nil {
 		return err
 	}
 	beat := time.NewTicker(pollEvery)
