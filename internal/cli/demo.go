@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
-	"time"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -14,140 +14,121 @@ import (
 	"kz/internal/up"
 )
 
-func demoCommand(e *env) *ucli.Command {
-	kill := &ucli.Command{
-		Name: "kill-a-broker", Usage: "kill a leader and watch the cluster recover; needs nothing, ends by itself",
-		UsageText: "kz demo kill-a-broker [-o json]",
-		Description: "Starts a ZooKeeper and three brokers in a temporary directory on free ports of this machine, kills\n" +
+// A demo is one story that a cluster of its own tells, from its start to its removal.
+type demo struct {
+	name  string
+	usage string // one line
+	about string // what it does, for its --help
+	// tell runs the story in dir, which is empty. When it returns, no process of it is left.
+	tell func(ctx context.Context, n *narrator, dir string) (outcome, error)
+	// unable says, by name, what this system lacks for the story; "" means nothing.
+	unable string
+}
+
+// demos are all there are, in the order of the lesson.
+var demos = []demo{
+	{
+		name: "kill-a-broker", usage: "kill a leader and watch the cluster recover; needs nothing, ends by itself",
+		about: "Starts a ZooKeeper and three brokers in a temporary directory on free ports of this machine, kills\n" +
 			"the leader of a partition with signal 9 while records are written, and tells from the journals and\n" +
 			"the znodes what happens. In the end nothing of it is left. Exit code 0: no acknowledged record was lost.",
-		Flags:        []ucli.Flag{&ucli.StringFlag{Name: "o", Value: "text", Usage: "output `FORMAT`: text or json"}},
-		OnUsageError: usageError,
-		Action:       func(c *ucli.Context) error { return runKillABroker(c.Context, e, c.String("o"), c.NArg()) },
+		tell: killABroker,
+	},
+}
+
+// An outcome is what a story comes to: a struct that embeds demoReport and adds its own facts.
+type outcome interface{ report() *demoReport }
+
+// demoReport is the part of an outcome that all stories share; the runner fills it in.
+type demoReport struct {
+	Demo    string       `json:"demo"`
+	OK      bool         `json:"ok"`
+	Broken  []string     `json:"broken"`  // the claims that did not hold: bugs in kz
+	Changed []up.Setting `json:"changed"` // the values that are not Kafka's
+	Steps   []demoStep   `json:"steps"`
+}
+
+func (r *demoReport) report() *demoReport { return r }
+
+// must notes a claim that does not hold. The story goes on: what else is so is worth telling.
+func (r *demoReport) must(holds bool, format string, args ...any) {
+	if !holds {
+		r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
 	}
+}
+
+func demoNames() []string {
+	var names []string
+	for _, d := range demos {
+		names = append(names, d.name)
+	}
+	return names
+}
+
+func demoCommand(e *env) *ucli.Command {
 	cmd := &ucli.Command{
-		Name: "demo", Usage: "watch a cluster of its own break and recover: kill-a-broker",
-		UsageText: "kz demo kill-a-broker", Subcommands: []*ucli.Command{kill},
+		Name: "demo", Usage: "watch a cluster of its own break and recover: " + strings.Join(demoNames(), ", "),
+		UsageText: "kz demo " + strings.Join(demoNames(), "|") + " [-o json]",
+	}
+	for _, d := range demos {
+		cmd.Subcommands = append(cmd.Subcommands, &ucli.Command{
+			Name: d.name, Usage: d.usage, Description: d.about,
+			UsageText:    "kz demo " + d.name + " [-o json]",
+			Flags:        []ucli.Flag{&ucli.StringFlag{Name: "o", Value: "text", Usage: "output `FORMAT`: text or json"}},
+			OnUsageError: usageError,
+			Action:       func(c *ucli.Context) error { return runDemo(c.Context, e, d, c.String("o"), c.NArg()) },
+		})
 	}
 	cmd.Action = func(c *ucli.Context) error {
 		if c.NArg() == 0 {
 			return ucli.ShowSubcommandHelp(c)
 		}
-		if near := nearest.To(c.Args().First(), []string{kill.Name}); near != "" {
-			return exitf(exitUsage, "kz demo: no demo %q. Did you mean %q?", c.Args().First(), near)
+		name := c.Args().First()
+		if near := nearest.To(name, demoNames()); near != "" {
+			return exitf(exitUsage, "kz demo: no demo %q. Did you mean %q?", name, near)
 		}
-		return exitf(exitUsage, "kz demo: no demo %q. There is %s.", c.Args().First(), kill.Name)
+		return exitf(exitUsage, "kz demo: no demo %q. There is %s.", name, strings.Join(demoNames(), ", "))
 	}
 	return cmd
 }
 
-// A demoStep is one sentence of the story and when it was told, in milliseconds.
-type demoStep struct {
-	At   int64  `json:"atMs"`
-	Text string `json:"text"`
-}
-
-// demoState is the state znode of the partition at one moment of the story.
-type demoState struct {
-	Version int32  `json:"version"`
-	Data    string `json:"data"`
-}
-
-// demoResult is what the story comes to; -o json prints it.
-type demoResult struct {
-	Demo         string       `json:"demo"`
-	OK           bool         `json:"ok"`
-	Changed      []up.Setting `json:"changed"` // the values that are not Kafka's
-	Steps        []demoStep   `json:"steps"`
-	Before       demoState    `json:"before"`
-	Elected      demoState    `json:"elected"`
-	Rejoined     demoState    `json:"rejoined"`
-	Acknowledged int          `json:"acknowledged"`
-	Lost         []string     `json:"lost"`
-	Duplicates   int          `json:"duplicates"`
-}
-
-// A narrator tells the story: sentences to stdout, what is awaited to stderr. With JSON
-// the sentences are kept for the end.
-type narrator struct {
-	e      *env
-	quiet  bool
-	began  time.Time
-	result demoResult
-}
-
-func (n *narrator) say(format string, args ...any) {
-	s := demoStep{At: time.Since(n.began).Milliseconds(), Text: fmt.Sprintf(format, args...)}
-	n.result.Steps = append(n.result.Steps, s)
-	if !n.quiet {
-		indented := strings.ReplaceAll(s.Text, "\n", "\n         ")
-		fmt.Fprintf(n.e.stdout, "%5.1f s  %s\n", float64(s.At)/1000, indented)
-	}
-}
-
-// demoLook is how often a condition is looked at.
-const demoLook = 20 * time.Millisecond
-
-// await waits for a condition, at most so long, and says once for what.
-func (n *narrator) await(ctx context.Context, what string, atMost time.Duration, holds func() (bool, error)) error {
-	fmt.Fprintf(n.e.stderr, "         ... %s (at most %v)\n", what, atMost)
-	ctx, cancel := context.WithTimeout(ctx, atMost)
-	defer cancel()
-	beat := time.NewTicker(demoLook)
-	defer beat.Stop()
-	for {
-		ok, err := holds()
-		if ok || err != nil {
-			return err
-		}
-		select {
-		case <-beat.C:
-		case <-ctx.Done():
-			return fmt.Errorf("waited %v for this, in vain: %s", atMost, what)
-		}
-	}
-}
-
-func runKillABroker(ctx context.Context, e *env, format string, rest int) error {
+// runDemo gives the story a directory, removes it afterwards, and says whether all it claims is so.
+func runDemo(ctx context.Context, e *env, d demo, format string, rest int) error {
 	if format != "text" && format != "json" {
 		return exitf(exitUsage, "kz demo: -o %s: the formats are text and json.", format)
 	}
 	if rest > 0 {
-		return exitf(exitUsage, "kz demo kill-a-broker: takes no arguments but its flags.")
+		return exitf(exitUsage, "kz demo %s: takes no arguments but its flags.", d.name)
+	}
+	if d.unable != "" {
+		return exitf(exitFailed, "kz demo %s: %s", d.name, d.unable)
 	}
 	dir, err := os.MkdirTemp("", "kz-demo-")
 	if err != nil {
 		return exitf(exitFailed, "kz demo: %v", err)
 	}
 	defer os.RemoveAll(dir)
-	n := &narrator{e: e, quiet: format == "json", began: time.Now()}
-	n.result.Demo, n.result.Lost = "kill-a-broker", []string{}
-	if err := killABroker(ctx, n, dir); err != nil {
+	n := newNarrator(e, format == "json")
+	out, err := d.tell(ctx, n, dir)
+	if err != nil {
 		return exitf(exitFailed, "kz demo: %v", err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return exitf(exitFailed, "kz demo: %v", err)
 	}
 	n.say("Done: every process is ended, and its directory is removed.")
-	n.result.OK = len(n.result.Lost) == 0
+	r := out.report()
+	r.Demo, r.OK, r.Steps = d.name, len(r.Broken) == 0, n.steps
+	r.Broken, r.Changed = append([]string{}, r.Broken...), slices.Concat([]up.Setting{}, r.Changed)
 	if n.quiet {
 		enc := json.NewEncoder(e.stdout)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(n.result); err != nil {
+		if err := enc.Encode(out); err != nil {
 			return err
 		}
 	}
-	if !n.result.OK {
-		return exitf(exitFailed, "kz demo: %d acknowledged records were lost. That is a bug in kz.", len(n.result.Lost))
+	if !r.OK {
+		return exitf(exitFailed, "kz demo: %s. That is a bug in kz.", strings.Join(r.Broken, "; "))
 	}
 	return nil
-}
-
-// demoCluster is a cluster for one story, on free ports.
-func demoCluster(dir string, profile up.Profile) (*up.Cluster, error) {
-	ports, err := up.FreePorts(4)
-	if err != nil {
-		return nil, err
-	}
-	return up.New(up.Config{Dir: dir, ZooPort: ports[0], Ports: map[int32]int{1: ports[1], 2: ports[2], 3: ports[3]}, Profile: profile})
 }

@@ -20,9 +20,27 @@ const (
 	demoWait  = 20 * time.Second // for each step; the session timeout is two seconds
 )
 
+// demoState is the state znode of the partition at one moment of the story.
+type demoState struct {
+	Version int32  `json:"version"`
+	Data    string `json:"data"`
+}
+
+// killResult is what kill-a-broker comes to.
+type killResult struct {
+	demoReport
+	Before       demoState `json:"before"`
+	Elected      demoState `json:"elected"`
+	Rejoined     demoState `json:"rejoined"`
+	Acknowledged int       `json:"acknowledged"`
+	Lost         []string  `json:"lost"`
+	Duplicates   int       `json:"duplicates"`
+}
+
 // killStory is what the acts of kill-a-broker share.
 type killStory struct {
 	*narrator
+	result     killResult
 	cluster    *up.Cluster
 	zk         *zk.Client
 	load       *demoLoad
@@ -32,32 +50,33 @@ type killStory struct {
 }
 
 // killABroker is the whole story, act by act. When it returns, no process is left.
-func killABroker(ctx context.Context, n *narrator, dir string) error {
+func killABroker(ctx context.Context, n *narrator, dir string) (outcome, error) {
 	profile, err := up.ProfileNamed("class")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	n.result.Changed = profile.Changed
 	s := &killStory{narrator: n}
+	s.result.Changed, s.result.Lost = profile.Changed, []string{}
 	if s.cluster, err = demoCluster(dir, profile); err != nil {
-		return err
+		return nil, err
 	}
 	defer s.cluster.Kill()
 	if err := s.begin(ctx, profile); err != nil {
-		return err
+		return nil, err
 	}
 	if s.zk, err = openZk(ctx, n.e, s.cluster.ZooKeeper()); err != nil {
-		return err
+		return nil, err
 	}
 	defer s.zk.Close()
 	s.load = newDemoLoad(s.cluster.Bootstrap(), demoTopic)
 	defer s.load.close()
 	for _, act := range []func(context.Context) error{s.createTopic, s.killLeader, s.compare, s.restart, s.compare} {
 		if err := act(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	s.result.must(len(s.result.Lost) == 0, "%d acknowledged records were lost", len(s.result.Lost))
+	return &s.result, nil
 }
 
 func (s *killStory) begin(ctx context.Context, profile up.Profile) error {

@@ -55,7 +55,7 @@ func TestDemoKillABroker(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, out, errs.String())
 	}
-	var r demoResult
+	var r killResult
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
