@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that must hold: formatting, vet, staticcheck where it is installed, the
-# tests on one CPU, then the tests with the race detector.
+# Everything that must hold: formatting, vet (also for macOS and Windows), staticcheck where it
+# is installed, the tests on one CPU, then the tests with the race detector.
 #
 #   scripts/test.sh               the whole of it
 #   scripts/test.sh ./broker/...  the tests of some packages only
@@ -30,6 +30,10 @@ fi
 
 step go vet
 go vet "${packages[@]}"
+for os in darwin windows; do # what one of them cannot do is refused by name, and compiles
+  step "go vet for $os"
+  GOOS=$os go vet "${packages[@]}"
+done
 
 PATH=$PATH:$(go env GOPATH)/bin
 if command -v staticcheck >/dev/null; then

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -132,13 +131,4 @@ func acknowledged(b *testing.B, call *wire.Call) {
 		b.Fatal(code.Name())
 	}
 	call.Release()
-}
-
-// processSeconds is the processor time that this process has used.
-func processSeconds(b *testing.B) float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }

@@ -2,6 +2,7 @@ package clustertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,12 +12,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kz/internal/zktest"
 )
 
 // Binary builds kz once per test binary and returns its path.
@@ -171,7 +173,7 @@ func (n *Node) Start() {
 	}
 	cmd := n.command(config)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = diesWithParent()
+	cmd.SysProcAttr = zktest.DiesWithParent()
 	n.cmd, n.ended = cmd, make(chan struct{})
 	started := make(chan error)
 	go func(ended chan struct{}) {
@@ -256,40 +258,43 @@ func (n *Node) Running() bool {
 func (n *Node) Pid() int { return n.cmd.Process.Pid }
 
 // Kill is kill -9; it returns when the process is gone.
-func (n *Node) Kill() { n.signalAndWait(syscall.SIGKILL) }
+func (n *Node) Kill() { n.end("SIGKILL", (*os.Process).Kill) }
 
 // Stop is SIGTERM: controlled shutdown; it returns when the process is gone.
-func (n *Node) Stop() { n.signalAndWait(syscall.SIGTERM) }
+func (n *Node) Stop() { n.end("SIGTERM", zktest.Terminate) }
 
-// Pause is SIGSTOP, Resume SIGCONT.
-func (n *Node) Pause()  { n.signal(syscall.SIGSTOP) }
-func (n *Node) Resume() { n.signal(syscall.SIGCONT) }
+// Pause is SIGSTOP, Resume SIGCONT. A system without them skips the test by their names.
+func (n *Node) Pause()  { n.signal(zktest.Pause) }
+func (n *Node) Resume() { n.signal(zktest.Resume) }
 
-func (n *Node) signal(s syscall.Signal) {
-	if err := n.cmd.Process.Signal(s); err != nil {
-		n.cluster.t.Helper()
-		n.cluster.t.Fatalf("broker %d: signal %v: %v", n.ID, s, err)
+func (n *Node) signal(send func(*os.Process) error) {
+	n.cluster.t.Helper()
+	err := send(n.cmd.Process)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		n.cluster.t.Skip(err)
+	case err != nil:
+		n.cluster.t.Fatalf("broker %d: %v", n.ID, err)
 	}
 }
 
-func (n *Node) signalAndWait(s syscall.Signal) {
+func (n *Node) end(name string, how func(*os.Process) error) {
 	t := n.cluster.t
 	t.Helper()
 	if !n.Running() {
 		return
 	}
-	n.signal(s)
+	n.signal(how)
 	select {
 	case <-n.ended:
 	case <-time.After(90 * time.Second):
-		t.Fatalf("broker %d did not end within 90 s of %v; its log ends:\n%s", n.ID, s, tail(n.Log, 4000))
+		t.Fatalf("broker %d did not end within 90 s of %s; its log ends:\n%s", n.ID, name, tail(n.Log, 4000))
 	}
 }
 
 func (c *Processes) killAll() {
 	for _, n := range c.Nodes {
 		if n.Running() {
-			_ = n.cmd.Process.Signal(syscall.SIGCONT)
 			_ = n.cmd.Process.Kill()
 			<-n.ended
 		}
