@@ -34,6 +34,20 @@ var demos = []demo{
 			"the znodes what happens. In the end nothing of it is left. Exit code 0: no acknowledged record was lost.",
 		tell: killABroker,
 	},
+	{
+		name: "kill-the-controller", usage: "kill the controller: who becomes the next, and how the old one is kept out",
+		about: "Starts a cluster as kill-a-broker does, kills the controller with signal 9, and tells the race for\n" +
+			"/controller, the multi that raises /controller_epoch, and what happens to a write of the old reign.\n" +
+			"Exit code 0: the epoch went up by one, every request carries it, no acknowledged record was lost.",
+		tell: killTheController,
+	},
+	{
+		name: "zombie-leader", usage: "freeze a leader past its session, then let it go on: what acks=1 loses and acks=all does not",
+		about: "Starts a cluster as kill-a-broker does, freezes the leader of a partition (SIGSTOP) while clients write\n" +
+			"with acks=1 and acks=all, waits for the next leader, and thaws the old one, which does not know. Counts\n" +
+			"what is lost. Exit code 0: nothing acknowledged with acks=all, and of acks=1 only what the zombie took.",
+		tell: zombieLeader, unable: cannotFreeze,
+	},
 }
 
 // An outcome is what a story comes to: a struct that embeds demoReport and adds its own facts.

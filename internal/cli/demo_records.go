@@ -15,10 +15,11 @@ import (
 	"kz/internal/topic"
 )
 
-// demoLoad writes numbered records with acks=all and remembers which were acknowledged.
+// demoLoad writes numbered records and remembers which were acknowledged.
 type demoLoad struct {
 	producer *producer.Producer
 	topic    string
+	kind     string // what its records are called: "record", "stale record"
 
 	mu      sync.Mutex // guards the fields below
 	next    int
@@ -26,17 +27,22 @@ type demoLoad struct {
 	refused error                // the first record that was given up
 }
 
+// newDemoLoad writes with acks=all.
 func newDemoLoad(bootstrap []string, topic string) *demoLoad {
+	return newDemoWriter(bootstrap, topic, "record", func(cfg *producer.Config) { cfg.Acks = -1 })
+}
+
+func newDemoWriter(bootstrap []string, topic, kind string, tune func(*producer.Config)) *demoLoad {
 	cfg := producer.DefaultConfig(client.DefaultConfig(bootstrap...))
-	cfg.Acks = -1
-	return &demoLoad{producer: producer.New(cfg), topic: topic, acked: map[string]time.Time{}}
+	tune(&cfg)
+	return &demoLoad{producer: producer.New(cfg), topic: topic, kind: kind, acked: map[string]time.Time{}}
 }
 
 // send hands one record to the producer.
 func (l *demoLoad) send(ctx context.Context) error {
 	l.mu.Lock()
 	l.next++
-	value := "record " + strconv.Itoa(l.next)
+	value := l.kind + " " + strconv.Itoa(l.next)
 	l.mu.Unlock()
 	return l.producer.Send(ctx, producer.Record{Topic: l.topic, Value: []byte(value)}, func(_ int64, _ producer.Metadata, err error) {
 		l.mu.Lock()
@@ -106,6 +112,19 @@ func (l *demoLoad) firstAckAfter(t time.Time) (first time.Time, ok bool) {
 		}
 	}
 	return first, ok
+}
+
+// ackedBetween counts the acknowledgements from one moment to another.
+func (l *demoLoad) ackedBetween(from, to time.Time) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, at := range l.acked {
+		if at.After(from) && at.Before(to) {
+			n++
+		}
+	}
+	return n
 }
 
 func (l *demoLoad) counts() (sent, acked int) {

@@ -7,24 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"kz/client"
-	"kz/client/admin"
 	"kz/internal/journal"
 	"kz/internal/up"
-	"kz/internal/zk"
 	"kz/zkpaths"
 )
-
-const (
-	demoTopic = "orders"
-	demoWait  = 20 * time.Second // for each step; the session timeout is two seconds
-)
-
-// demoState is the state znode of the partition at one moment of the story.
-type demoState struct {
-	Version int32  `json:"version"`
-	Data    string `json:"data"`
-}
 
 // killResult is what kill-a-broker comes to.
 type killResult struct {
@@ -39,10 +25,8 @@ type killResult struct {
 
 // killStory is what the acts of kill-a-broker share.
 type killStory struct {
-	*narrator
+	*stage
 	result     killResult
-	cluster    *up.Cluster
-	zk         *zk.Client
 	load       *demoLoad
 	controller int32
 	leader     int32 // who is killed
@@ -51,23 +35,13 @@ type killStory struct {
 
 // killABroker is the whole story, act by act. When it returns, no process is left.
 func killABroker(ctx context.Context, n *narrator, dir string) (outcome, error) {
-	profile, err := up.ProfileNamed("class")
+	st, err := openStage(ctx, n, dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &killStory{narrator: n}
-	s.result.Changed, s.result.Lost = profile.Changed, []string{}
-	if s.cluster, err = demoCluster(dir, profile); err != nil {
-		return nil, err
-	}
-	defer s.cluster.Kill()
-	if err := s.begin(ctx, profile); err != nil {
-		return nil, err
-	}
-	if s.zk, err = openZk(ctx, n.e, s.cluster.ZooKeeper()); err != nil {
-		return nil, err
-	}
-	defer s.zk.Close()
+	defer st.close()
+	s := &killStory{stage: st}
+	s.result.Changed, s.result.Lost = st.profile.Changed, []string{}
 	s.load = newDemoLoad(s.cluster.Bootstrap(), demoTopic)
 	defer s.load.close()
 	for _, act := range []func(context.Context) error{s.createTopic, s.killLeader, s.compare, s.restart, s.compare} {
@@ -79,41 +53,21 @@ func killABroker(ctx context.Context, n *narrator, dir string) (outcome, error) 
 	return &s.result, nil
 }
 
-func (s *killStory) begin(ctx context.Context, profile up.Profile) error {
-	var changed []string
-	for _, c := range profile.Changed {
-		changed = append(changed, fmt.Sprintf("%s=%s (Kafka: %s)", c.Key, c.Value, c.Kafka))
-	}
-	s.say("Starting a ZooKeeper and three brokers, each a process of its own. So that you need not\nwait long: %s.", strings.Join(changed, ",\n"))
-	fmt.Fprintf(s.e.stderr, "         ... until all of them serve (at most %v)\n", demoWait)
-	ctx, cancel := context.WithTimeout(ctx, demoWait)
-	defer cancel()
-	return s.cluster.Start(ctx)
-}
-
 // createTopic makes a partition whose leader is not the controller: then the story has
 // one election, not two.
 func (s *killStory) createTopic(ctx context.Context) error {
-	data, _, err := s.zk.Get(ctx, zkpaths.Controller)
+	info, err := s.readController(ctx)
 	if err != nil {
 		return err
 	}
-	info, err := zkpaths.DecodeControllerInfo(data)
-	if err != nil {
-		return err
-	}
-	s.controller = info.BrokerID
-	replicas := slices.DeleteFunc(s.cluster.IDs(), func(id int32) bool { return id == s.controller })
+	s.controller = info.id
+	replicas := s.others(s.controller)
 	s.leader = replicas[0]
 	replicas = append(replicas, s.controller)
-	a := admin.New(client.DefaultConfig(s.cluster.Bootstrap()...))
-	defer a.Close()
-	ctx, cancel := context.WithTimeout(ctx, demoWait)
-	defer cancel()
-	if err := a.CreateTopic(ctx, admin.NewTopic{Name: demoTopic, Assignment: [][]int32{replicas}}); err != nil {
+	if err := s.createTopicOn(ctx, demoTopic, replicas); err != nil {
 		return err
 	}
-	if s.result.Before, _, err = s.state(ctx); err != nil {
+	if s.result.Before, _, err = s.state(ctx, demoTopic); err != nil {
 		return err
 	}
 	s.say("Brokers 1, 2 and 3 serve; broker %d is the controller. Topic %s has one partition, with\nreplicas on %s. Its leader is broker %d. In ZooKeeper its state znode is v%d:\n%s",
@@ -183,7 +137,7 @@ func (s *killStory) failover(ctx context.Context, zoo, controller *follower) err
 
 	var now zkpaths.PartitionState
 	err := s.await(ctx, "the new state has to be in ZooKeeper", demoWait, func() (_ bool, err error) {
-		s.result.Elected, now, err = s.state(ctx)
+		s.result.Elected, now, err = s.state(ctx, demoTopic)
 		return now.Leader == election.Leader, err
 	})
 	if err != nil {
@@ -244,7 +198,7 @@ func (s *killStory) restart(ctx context.Context) error {
 	}
 	inSync := func() (bool, error) {
 		var now zkpaths.PartitionState
-		s.result.Rejoined, now, err = s.state(ctx)
+		s.result.Rejoined, now, err = s.state(ctx, demoTopic)
 		return slices.Contains(now.ISR, s.leader), err
 	}
 	if err := s.await(ctx, fmt.Sprintf("broker %d has to catch up", s.leader), demoWait, inSync); err != nil {
@@ -262,44 +216,4 @@ func (s *killStory) restart(ctx context.Context) error {
 	s.say("Broker %d is started again, on its old data. It follows broker %d at leader epoch %d.\n%s and copied what it had missed.", s.leader, f.Leader, f.LeaderEpoch, cut)
 	s.say("The leader took it back into the ISR: state znode v%d -> v%d:\n%s", s.result.Elected.Version, s.result.Rejoined.Version, s.result.Rejoined.Data)
 	return nil
-}
-
-// state reads the partition's state znode.
-func (s *killStory) state(ctx context.Context) (demoState, zkpaths.PartitionState, error) {
-	ctx, cancel := context.WithTimeout(ctx, demoWait)
-	defer cancel()
-	data, stat, err := s.zk.Get(ctx, zkpaths.PartitionStatePath(demoTopic, 0))
-	if err != nil {
-		return demoState{}, zkpaths.PartitionState{}, err
-	}
-	st, err := zkpaths.DecodePartitionState(data)
-	return demoState{Version: stat.Version, Data: string(data)}, st, err
-}
-
-// A follower remembers the events of one process from a moment on.
-type follower struct {
-	tail *up.Tail
-	all  []journal.Event
-}
-
-func (s *killStory) follow(node string) (*follower, error) {
-	t, err := up.TailFromEnd(s.cluster.JournalFile(node))
-	return &follower{tail: t}, err
-}
-
-func (f *follower) has(is func(journal.Event) bool) bool {
-	f.all = append(f.all, f.tail.Next()...)
-	return slices.ContainsFunc(f.all, is)
-}
-
-func (f *follower) find(is func(journal.Event) bool) (journal.Event, bool) {
-	if i := slices.IndexFunc(f.all, is); i >= 0 {
-		return f.all[i], true
-	}
-	return journal.Event{}, false
-}
-
-// ids prints broker ids as Kafka's tools do.
-func ids(list []int32) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]")
 }
