@@ -143,13 +143,14 @@ var zooKeys = map[string]zooKey{
 		cfg.Addr = net.JoinHostPort(v, port)
 		return nil
 	},
-	"tickTime":          zooMillis(func(cfg *zkserver.Config) *time.Duration { return &cfg.Tick }),
-	"minSessionTimeout": zooMillis(func(cfg *zkserver.Config) *time.Duration { return &cfg.MinSessionTimeout }),
-	"maxSessionTimeout": zooMillis(func(cfg *zkserver.Config) *time.Duration { return &cfg.MaxSessionTimeout }),
-	"maxClientCnxns":    zooInt(func(cfg *zkserver.Config) *int { return &cfg.MaxClientConns }),
-	"snapCount":         zooInt(func(cfg *zkserver.Config) *int { return &cfg.SnapshotEvery }),
-	"jute.maxbuffer":    zooInt(func(cfg *zkserver.Config) *int { return &cfg.MaxRequest }),
-	"forceSync":         func(v string, cfg *zkserver.Config) error { cfg.NoFsync = v == "no"; return nil },
+	"tickTime":                  zooMillis(func(cfg *zkserver.Config) *time.Duration { return &cfg.Tick }),
+	"minSessionTimeout":         zooMillis(func(cfg *zkserver.Config) *time.Duration { return &cfg.MinSessionTimeout }),
+	"maxSessionTimeout":         zooMillis(func(cfg *zkserver.Config) *time.Duration { return &cfg.MaxSessionTimeout }),
+	"maxClientCnxns":            zooInt(func(cfg *zkserver.Config) *int { return &cfg.MaxClientConns }),
+	"snapCount":                 zooInt(func(cfg *zkserver.Config) *int { return &cfg.SnapshotEvery }),
+	"autopurge.snapRetainCount": zooInt(func(cfg *zkserver.Config) *int { return &cfg.SnapshotsKept }),
+	"jute.maxbuffer":            zooInt(func(cfg *zkserver.Config) *int { return &cfg.MaxRequest }),
+	"forceSync":                 func(v string, cfg *zkserver.Config) error { cfg.NoFsync = v == "no"; return nil },
 	"extendedTypesEnabled": func(v string, cfg *zkserver.Config) (err error) {
 		cfg.ExtendedTypes, err = strconv.ParseBool(v)
 		return err

@@ -90,35 +90,3 @@ func (e *Embedded) noteRegistration(ev journal.Event) {
 		e.mu.Unlock()
 	}
 }
-
-// Txns is what was written to it, in the form of Apache ZooKeeper's log, so that the same checks read
-// both. Checks inside a multi leave no trace in the embedded one's log.
-func (e *Embedded) Txns(t testing.TB) []Txn {
-	t.Helper()
-	changes, err := zkserver.History(e.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	version := map[string]int32{}
-	var out []Txn
-	for _, c := range changes {
-		x := Txn{Zxid: c.Zxid, At: c.At, Path: c.Path, Data: c.Data}
-		switch c.Op {
-		case "create":
-			x.Type, version[c.Path] = "create", 0
-		case "setData":
-			version[c.Path]++
-			x.Type, x.Version = "set", version[c.Path]
-		case "delete":
-			x.Type = "delete"
-		case "createSession":
-			x.Type = "open-session"
-		case "closeSession":
-			x.Type = "close-session"
-		default:
-			x.Type = c.Op
-		}
-		out = append(out, x)
-	}
-	return out
-}

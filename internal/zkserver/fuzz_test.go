@@ -59,7 +59,9 @@ func FuzzRecover(f *testing.F) {
 	e := encoder{make([]byte, frameHeader)}
 	e.long(9)
 	e.long(9)
-	e.int(2)
+	e.long(5)
+	e.int(3)
+	encodeMutation(&e, mutation{op: opCheck, path: "/"})
 	encodeMutation(&e, mutation{op: opCreate, path: "/b", acl: openACL})
 	encodeMutation(&e, mutation{op: opSetData, path: "/b", data: []byte("y")})
 	f.Add(e.b, false)

@@ -7,13 +7,18 @@ import (
 	"time"
 )
 
-// A Change is one node that a write has changed, as the log has it.
+// A Change is one thing that a write has done, as the log has it. The changes of one write
+// have one zxid.
 type Change struct {
-	Zxid int64
-	At   time.Time // to the millisecond
-	Op   string    // "create", "setData", "delete"; sessions: "createSession", "closeSession"
-	Path string    // "" for sessions
-	Data []byte    // of create and setData
+	Zxid      int64
+	At        time.Time // to the millisecond
+	Session   int64     // that asked; of createSession the new one; 0: the server itself
+	Op        string    // "create", "setData", "setACL", "delete", "check"; "createSession", "closeSession"
+	Path      string    // "" for sessions
+	Data      []byte    // of create and setData
+	Version   int32     // of check: the one that was demanded
+	Ephemeral bool      // of create
+	Timeout   int32     // of createSession, in ms
 }
 
 // History reads the logs of a data directory whose server does not run or has nothing to
@@ -53,10 +58,15 @@ func History(path string) ([]Change, error) {
 func changesIn(frame []byte) (out []Change, err error) {
 	d := &decoder{b: frame[frameHeader:]}
 	for len(d.b) > 0 && !d.bad {
-		zxid, at, count := d.long(), d.long(), d.count(4)
+		zxid, at, by, count := d.long(), time.UnixMilli(d.long()), d.long(), d.count(4)
 		for range count {
 			m := decodeMutation(d)
-			out = append(out, Change{zxid, time.UnixMilli(at), m.op.String(), m.path, m.data})
+			c := Change{Zxid: zxid, At: at, Session: by, Op: m.op.String(), Path: m.path, Data: m.data, Version: m.version, Timeout: m.timeout}
+			c.Ephemeral = m.op == opCreate && m.kind == ephemeral
+			if m.op == opCreateSession {
+				c.Session = m.owner
+			}
+			out = append(out, c)
 		}
 	}
 	if d.bad {

@@ -20,6 +20,8 @@ func TestHistory(t *testing.T) {
 				c.must(create("/a", "x"))
 				c.call(create("/a", "refused"))
 				c.call(multi(set("/a", "taken back"), checkOp{"/a", 7}))
+				c.call(multi(checkOp{"/a", 0})) // alone it leaves no trace
+				c.must(multi(checkOp{"/a", 0}, createAs("/e", 1)))
 			}
 			c.must(set("/a", fmt.Sprint(life)))
 		})
@@ -32,14 +34,17 @@ func TestHistory(t *testing.T) {
 	last := int64(0)
 	for _, c := range changes {
 		if c.Path != "" {
-			told = append(told, fmt.Sprintf("%s %s %s", c.Op, c.Path, c.Data))
+			told = append(told, strings.TrimSpace(fmt.Sprintf("%s %s %s", c.Op, c.Path, c.Data)))
+		}
+		if c.Session == 0 || c.Ephemeral != (c.Op == "create" && c.Path == "/e") {
+			t.Errorf("%+v", c)
 		}
 		if c.Zxid < last || c.At.IsZero() {
 			t.Errorf("%+v after zxid %#x", c, last)
 		}
 		last = c.Zxid
 	}
-	if got, want := strings.Join(told, "; "), "create /a x; setData /a 0; setData /a 1"; got != want {
+	if got, want := strings.Join(told, "; "), "create /a x; check /a; create /e; setData /a 0; setData /a 1"; got != want {
 		t.Errorf("told %s\nwant %s", got, want)
 	}
 }

@@ -141,6 +141,9 @@ func replayLog(dir dataDir, st *state, zxid int64, last bool) (torn int, err err
 		if last && bytes.HasPrefix(encodeLogHeader(zxid, st.logged), b) {
 			return 0, nil // killed while the file was made: nothing was ever written to it
 		}
+		if bytes.HasPrefix(b, []byte(logMagic[:7])) {
+			return 0, fmt.Errorf("%s was written by another version of kz, which this one does not read: move the directory away to begin with an empty ZooKeeper", name)
+		}
 		return 0, bad(0, "it does not begin as a log")
 	}
 	if at := int64(binary.BigEndian.Uint64(b[16:])); at != st.logged {

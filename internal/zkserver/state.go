@@ -5,7 +5,7 @@ import "slices"
 // mutation is one change, resolved: it says what becomes of the state, not under which
 // conditions. It is what the log holds; the live server and recovery both apply it here.
 type mutation struct {
-	op   opCode // create, delete, setData, setACL, createSession, closeSession
+	op   opCode // create, delete, setData, setACL, createSession, closeSession; check changes nothing
 	path string
 	data []byte
 	acl  []acl
@@ -13,6 +13,7 @@ type mutation struct {
 
 	// Of a node its owner (see node.owner); of createSession and closeSession the session.
 	owner    int64
+	version  int32 // check: the one that was demanded
 	timeout  int32 // createSession: ms
 	password []byte
 }
@@ -125,6 +126,7 @@ func (st *state) applicable(m mutation) string {
 		if st.tree.nodes[m.path] == nil {
 			return "changes a node that is not there"
 		}
+	case opCheck: // it held then; what came before it in the same multi has been applied
 	case opCreateSession, opCloseSession:
 		if (st.sessions[m.owner] != nil) != (m.op == opCloseSession) {
 			return "opens a session twice, or closes one that is not open"

@@ -1,6 +1,10 @@
 package zkserver
 
-import "kz/internal/journal"
+import (
+	"slices"
+
+	"kz/internal/journal"
+)
 
 // txn is one write while it is decided: a zxid, a time, and what it has changed so far.
 // A multi that fails half-way takes all of it back.
@@ -55,10 +59,15 @@ func (s *Server) commit(t *txn) {
 	for _, c := range t.changes {
 		s.fire(c)
 	}
-	if len(t.changes) > 0 {
+	if t.changed() {
 		s.logged = t.zxid
 		s.log.append(t)
 	}
+}
+
+// changed says whether there is anything to keep: checks alone leave no trace.
+func (t *txn) changed() bool {
+	return slices.ContainsFunc(t.changes, func(c change) bool { return c.op != opCheck })
 }
 
 // fire tells who watches what a change touched. The order is ZooKeeper's: the node, then
@@ -94,6 +103,7 @@ func (s *Server) noteCommit(t *txn) {
 	for _, c := range t.changes {
 		switch c.op {
 		case opCreateSession, opCloseSession: // told by who opened or ended it
+		case opCheck:
 		default:
 			s.note(journal.Event{Kind: journal.ZnodeWrite, Path: c.path, Session: sessionName(t.by), VersionBefore: c.before, VersionAfter: c.after,
 				Zxid: t.zxid, Result: ok.String(), Text: c.op.String()})

@@ -11,7 +11,7 @@ import (
 // The log is what makes an answer true after a crash. It is our own format, not
 // ZooKeeper's. A file log.<zxid> begins where the snapshot of that zxid ends:
 //
-//	 0– 7 magic     "KZZKLOG1"
+//	 0– 7 magic     "KZZKLOG2"
 //	 8–15 zxid      of the snapshot that this file follows
 //	16–23 logged    the last zxid that is in the log before this file
 //	24–   frames
@@ -22,13 +22,15 @@ import (
 //	 4– 7 length    of what follows byte 11
 //	 8–11 CRC-32C   of bytes 4–7 and of all that follows byte 11
 //	12–   writes    one after the other:
-//	        long zxid, long time (ms since 1970), int count, and that many mutations
+//	        long zxid, long time (ms since 1970), long session that asked (0: the server
+//	        itself), int count, and that many mutations
 //
-// A mutation is int op and what that op needs (encodeMutation). Integers are big-endian,
-// strings and buffers as on the wire.
+// A mutation is int op and what that op needs (encodeMutation). The checks of a multi are
+// among them: they change nothing, and tell a reader under which condition the rest was
+// written. Integers are big-endian, strings and buffers as on the wire.
 
 const (
-	logMagic    = "KZZKLOG1"
+	logMagic    = "KZZKLOG2"
 	logHeader   = 24
 	frameMagic  = 0x4b5a5458
 	frameHeader = 12
@@ -61,6 +63,7 @@ func (w *wal) append(t *txn) {
 	}
 	w.buf.long(t.zxid)
 	w.buf.long(t.time)
+	w.buf.long(t.by)
 	w.buf.int(int32(len(t.changes)))
 	for _, c := range t.changes {
 		encodeMutation(&w.buf, c.mutation)
@@ -149,6 +152,9 @@ func encodeMutation(e *encoder, m mutation) {
 	case opSetACL:
 		e.string(m.path)
 		e.acls(m.acl)
+	case opCheck:
+		e.string(m.path)
+		e.int(m.version)
 	case opCreateSession:
 		e.long(m.owner)
 		e.int(m.timeout)
@@ -170,6 +176,8 @@ func decodeMutation(d *decoder) mutation {
 		m.path, m.data = d.string(), d.buffer()
 	case opSetACL:
 		m.path, m.acl = d.string(), shareACL(d.acls())
+	case opCheck:
+		m.path, m.version = d.string(), d.int()
 	case opCreateSession:
 		m.owner, m.timeout, m.password = d.long(), d.int(), d.buffer()
 	case opCloseSession:
@@ -193,7 +201,9 @@ func (e *errCorrupt) Error() string {
 func (st *state) replayFrame(frame []byte) error {
 	d := &decoder{b: frame[frameHeader:]}
 	for len(d.b) > 0 {
-		zxid, time, count := d.long(), d.long(), d.count(4)
+		zxid, time := d.long(), d.long()
+		d.long() // who asked
+		count := d.count(4)
 		known := zxid <= st.logged
 		for range count {
 			m := decodeMutation(d)

@@ -23,8 +23,10 @@ func (s *Server) write(t *txn, c *conn, o operation, out *encoder, inMulti bool)
 		}
 		out.stat(s.do(t, mutation{op: opSetData, path: o.path, data: o.data}).stat())
 	case checkOp:
-		_, e := s.lookup(c, o.path, permRead, o.version)
-		return e
+		if _, e := s.lookup(c, o.path, permRead, o.version); e != ok {
+			return e
+		}
+		s.do(t, mutation{op: opCheck, path: o.path, version: o.version})
 	case setACLOp:
 		return s.setACL(t, c, o, out)
 	}

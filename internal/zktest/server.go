@@ -120,7 +120,7 @@ func (s *Server) run() error {
 		force = "yes"
 	}
 	conf := fmt.Sprintf("dataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%s\ntickTime=%d\nmaxSessionTimeout=60000\n"+
-		"maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\nforceSync=%s\n",
+		"maxClientCnxns=0\nadmin.enableServer=false\nautopurge.snapRetainCount=1000\n4lw.commands.whitelist=*\nforceSync=%s\n",
 		filepath.Join(s.dir, "data"), port, s.tick.Milliseconds(), force)
 	file := filepath.Join(s.dir, "zoo.cfg")
 	if err := os.WriteFile(file, []byte(conf), 0o644); err != nil {

@@ -36,8 +36,12 @@ type Txn struct {
 	Timeout int32 // open-session: ms
 }
 
-// ReadTxnLog reads every transaction log below a ZooKeeper data directory.
+// ReadTxnLog reads every transaction log below a ZooKeeper data directory: Apache's, or that of
+// `kz zookeeper`, which keeps its files in "kz" there.
 func ReadTxnLog(dataDir string) ([]Txn, error) {
+	if own := filepath.Join(dataDir, "kz"); isDir(own) {
+		return embeddedTxns(own)
+	}
 	files, err := filepath.Glob(filepath.Join(dataDir, "version-2", "log.*"))
 	if err != nil {
 		return nil, err
@@ -52,6 +56,11 @@ func ReadTxnLog(dataDir string) ([]Txn, error) {
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].Zxid < all[j].Zxid })
 	return all, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func readTxnFile(path string) ([]Txn, error) {
