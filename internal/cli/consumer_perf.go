@@ -13,7 +13,7 @@ import (
 )
 
 var consumerPerfOptions = []option{
-	{name: "bootstrap-server", arg: "host:port,...", help: "brokers to ask first"},
+	{name: "bootstrap-server", arg: "host:port,...", help: "brokers to ask first; without it the cluster of kz up, if one runs"},
 	{name: "broker-list", arg: "host:port,...", help: "older name of --bootstrap-server; ignored when both are given"},
 	{name: "topic", arg: "topic", help: "topic to read"},
 	{name: "messages", arg: "count", help: "how many messages to read"},
@@ -61,8 +61,8 @@ func runConsumerPerf(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !o.has("bootstrap-server") && !o.has("broker-list") && !o.has("help") && !o.has("version") {
-		return o.die(e, "Missing required option(s) [bootstrap-server]")
+	if o.fill(ctx, "bootstrap-server", "broker-list", "help", "version"); !o.has("bootstrap-server") && !o.has("broker-list") && !o.has("help") && !o.has("version") {
+		return o.die(e, "Missing required option(s) [bootstrap-server]\n"+startOne("--bootstrap-server host:port"))
 	}
 	if o.has("threads") || o.has("num-fetch-threads") {
 		fmt.Fprintln(e.stdout, "WARNING: option [threads] and [num-fetch-threads] have been deprecated and will be ignored by the test")

@@ -55,14 +55,15 @@ func runProducerPerf(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	perf, err := readProducerPerf(e, a)
+	perf, err := readProducerPerf(e, a, runningBootstrap(ctx))
 	if err != nil {
 		return err
 	}
 	return perf.run(ctx, e)
 }
 
-func readProducerPerf(e *env, a *arguments) (*producerPerf, error) {
+// readProducerPerf reads the flags. running is the cluster to write to when they name none.
+func readProducerPerf(e *env, a *arguments, running string) (*producerPerf, error) {
 	p := &producerPerf{topic: a.str("--topic", ""), random: newJavaRandom(0)}
 	var size int64
 	for _, f := range []struct {
@@ -88,8 +89,8 @@ func readProducerPerf(e *env, a *arguments) (*producerPerf, error) {
 	if !a.has("--record-size") && !a.has("--payload-file") {
 		return nil, a.error("one of the arguments --record-size --payload-file is required")
 	}
-	if !a.has("--producer-props") && !a.has("--producer.config") {
-		return nil, a.error("Either --producer-props or --producer.config must be specified.")
+	if !a.has("--producer-props") && !a.has("--producer.config") && running == "" {
+		return nil, a.error("Either --producer-props or --producer.config must be specified.\n%s", startOne("--producer-props bootstrap.servers=host:port"))
 	}
 	if err := refuseProducerPerf(a, size, p.records); err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func readProducerPerf(e *env, a *arguments) (*producerPerf, error) {
 	if err := p.readPayloads(e, a, size); err != nil {
 		return nil, err
 	}
-	return p, p.readConfig(e, a)
+	return p, p.readConfig(e, a, running)
 }
 
 func refuseProducerPerf(a *arguments, size, records int64) error {
@@ -152,7 +153,7 @@ func (p *producerPerf) readPayloads(e *env, a *arguments, size int64) error {
 	return nil
 }
 
-func (p *producerPerf) readConfig(e *env, a *arguments) error {
+func (p *producerPerf) readConfig(e *env, a *arguments, running string) error {
 	props := map[string]string{}
 	if a.has("--producer.config") {
 		var err error
@@ -166,6 +167,9 @@ func (p *producerPerf) readConfig(e *env, a *arguments) error {
 			return exitf(exitFailed, "Invalid property: %s", kv)
 		}
 		props[k] = v
+	}
+	if props["bootstrap.servers"] == "" && running != "" {
+		props["bootstrap.servers"] = running
 	}
 	cfg, unknown, err := producer.FromProperties(props)
 	if err != nil {

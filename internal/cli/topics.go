@@ -10,7 +10,7 @@ import (
 )
 
 var topicsOptions = []option{
-	{name: "bootstrap-server", arg: "host:port,...", help: "brokers to ask first"},
+	{name: "bootstrap-server", arg: "host:port,...", help: "brokers to ask first; without it the cluster of kz up, if one runs"},
 	{name: "zookeeper", arg: "host:port,.../chroot", help: "deprecated: work on ZooKeeper directly instead of through a broker"},
 	{name: "command-config", arg: "file", help: "properties file for the admin client"},
 	{name: "list", help: "action: print topic names"},
@@ -42,6 +42,7 @@ func runTopics(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
+	o.fill(ctx, "bootstrap-server", "zookeeper")
 	if err := checkTopics(e, o, args); err != nil {
 		return err
 	}
@@ -101,7 +102,11 @@ func checkTopics(e *env, o *options, args []string) error {
 		return o.die(e, "Command must include exactly one action: --list, --describe, --create, --alter or --delete")
 	}
 	if o.has("bootstrap-server") == o.has("zookeeper") {
-		return exitf(exitFailed, "Only one of --bootstrap-server or --zookeeper must be specified")
+		text := "Only one of --bootstrap-server or --zookeeper must be specified"
+		if !o.has("zookeeper") {
+			text += "\n" + startOne("--bootstrap-server host:port")
+		}
+		return exitf(exitFailed, "%s", text)
 	}
 	if err := checkTopicsRequired(e, o); err != nil {
 		return err

@@ -26,7 +26,7 @@ const (
 )
 
 func dirFlag() ucli.Flag {
-	return &ucli.StringFlag{Name: "dir", Value: defaultClusterDir, Usage: "the cluster's `DIRECTORY`: data, logs, journals"}
+	return &ucli.StringFlag{Name: "dir", Value: defaultClusterDir, EnvVars: []string{dirVariable}, Usage: "the cluster's `DIRECTORY`: data, logs, journals"}
 }
 
 func upCommand(e *env) *ucli.Command {
