@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +30,7 @@ type Server struct {
 	dir   string
 	tick  time.Duration
 	fsync bool
+	words []string   // of the command that runs it; none: Debian's
 	tb    testing.TB // whose server it is; nil: all tests' (Shared)
 	mu    sync.Mutex // guards all below
 	cmd   *exec.Cmd  // nil when not running
@@ -45,12 +47,18 @@ func Tick(d time.Duration) Option { return func(s *Server) { s.tick = d } }
 // Fsync makes the server fsync its log, as it does in production.
 func Fsync() Option { return func(s *Server) { s.fsync = true } }
 
+// Command runs another server than Debian's: a command that takes a zoo.cfg as its last
+// argument, as "/path/to/kz", "zookeeper" does.
+func Command(words ...string) Option { return func(s *Server) { s.words = words } }
+
 // Start runs a server until the test ends.
 func Start(tb testing.TB, opts ...Option) *Server {
 	tb.Helper()
-	require(tb)
-	s, err := launch(tb.TempDir(), opts...)
-	if err != nil {
+	s := configured(tb.TempDir(), opts...)
+	if len(s.words) == 0 {
+		require(tb)
+	}
+	if err := s.launch(); err != nil {
 		tb.Fatal(err)
 	}
 	s.tb = tb
@@ -62,7 +70,7 @@ func require(tb testing.TB) {
 	tb.Helper()
 	why := missing()
 	switch {
-	case why == "":
+	case why == "", os.Getenv(instead) != "":
 	case os.Getenv("KZ_REQUIRE_ZOOKEEPER") == "1":
 		tb.Fatalf("KZ_REQUIRE_ZOOKEEPER=1, but %s", why)
 	default:
@@ -74,9 +82,6 @@ func require(tb testing.TB) {
 const instead = "KZ_ZOOKEEPER"
 
 func missing() string {
-	if os.Getenv(instead) != "" {
-		return ""
-	}
 	if _, err := exec.LookPath("java"); err != nil {
 		return "there is no java"
 	}
@@ -86,21 +91,24 @@ func missing() string {
 	return ""
 }
 
-func launch(dir string, opts ...Option) (*Server, error) {
-	s := &Server{dir: dir, tick: 500 * time.Millisecond}
+func configured(dir string, opts ...Option) *Server {
+	s := &Server{dir: dir, tick: 500 * time.Millisecond, words: strings.Fields(os.Getenv(instead))}
 	for _, o := range opts {
 		o(s)
 	}
-	var err error
+	return s
+}
+
+func (s *Server) launch() (err error) {
 	for range 3 { // somebody else may take the free port first
 		if s.Addr, err = freeAddr(); err != nil {
-			return nil, err
+			return err
 		}
 		if err = s.run(); err == nil {
-			return s, nil
+			return nil
 		}
 	}
-	return nil, err
+	return err
 }
 
 func freeAddr() (string, error) {
@@ -126,7 +134,7 @@ func (s *Server) run() error {
 	if err := os.WriteFile(file, []byte(conf), 0o644); err != nil {
 		return err
 	}
-	cmd := command(force, file)
+	cmd := s.command(force, file)
 	cmd.Dir = s.dir
 	output, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -159,10 +167,10 @@ func (s *Server) run() error {
 	return nil
 }
 
-// command is how a server is started on its zoo.cfg: Java, or what KZ_ZOOKEEPER says.
-func command(force, file string) *exec.Cmd {
-	if other := strings.Fields(os.Getenv(instead)); len(other) > 0 {
-		return exec.Command(other[0], append(other[1:], file)...)
+// command is how a server is started on its zoo.cfg: Java, or what Command or KZ_ZOOKEEPER says.
+func (s *Server) command(force, file string) *exec.Cmd {
+	if len(s.words) > 0 {
+		return exec.Command(s.words[0], append(slices.Clone(s.words[1:]), file)...)
 	}
 	return exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
 		"-Dzookeeper.forceSync="+force, "-cp", jar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file)

@@ -25,7 +25,8 @@ func Shared(tb testing.TB) *Server {
 	require(tb)
 	shared.once.Do(func() {
 		if shared.dir, shared.err = os.MkdirTemp("", "zktest"); shared.err == nil {
-			shared.server, shared.err = launch(shared.dir)
+			shared.server = configured(shared.dir)
+			shared.err = shared.server.launch()
 		}
 	})
 	if shared.err != nil {
