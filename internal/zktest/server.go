@@ -178,7 +178,7 @@ func (s *Server) command(force, file string) *exec.Cmd {
 
 func (s *Server) waitReady(ended chan struct{}) error {
 	deadline := time.After(readyWithin)
-	every := time.NewTicker(50 * time.Millisecond)
+	every := time.NewTicker(10 * time.Millisecond)
 	defer every.Stop()
 	for {
 		if out, err := s.Ask("srvr"); err == nil && strings.Contains(out, "Mode:") {
@@ -238,6 +238,13 @@ func (s *Server) end(how func(*os.Process) error) {
 	s.mu.Lock()
 	s.cmd = nil
 	s.mu.Unlock()
+}
+
+// Pid is the process id, while it runs.
+func (s *Server) Pid() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cmd.Process.Pid
 }
 
 // Pause freezes the server: connections stay open, nothing is answered.
