@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -29,31 +28,38 @@ func brokerCommand(e *env) *ucli.Command {
 			&ucli.StringFlag{Name: "journal", Usage: "append what happens to `FILE`, one JSON object a line"},
 			&ucli.StringFlag{Name: "log-level", Value: "info", Usage: "show lines from this `LEVEL` on: trace, debug, info, warn or error"},
 			untilStdinEndsFlag(),
+			obeyStdinFlag(),
 		},
-		Action: func(c *ucli.Context) error {
-			return runBroker(untilStdinEnds(c, e), e, c.String("config"), c.StringSlice("override"), c.String("journal"), c.String("log-level"))
-		},
+		Action: func(c *ucli.Context) error { return runBroker(c, e) },
 	}
 }
 
-func runBroker(ctx context.Context, e *env, file string, overrides []string, journalFile, level string) error {
-	log, err := newLog(e, level)
+func runBroker(c *ucli.Context, e *env) error {
+	log, err := newLog(e, c.String("log-level"))
 	if err != nil {
 		return err
 	}
-	cfg, err := readConfig(file, overrides, log)
+	cfg, err := readConfig(c.String("config"), c.StringSlice("override"), log)
 	if err != nil {
 		return err
 	}
 	j := journal.New(cfg.BrokerID)
-	if journalFile != "" {
-		w, err := openJournal(journalFile, j, log)
+	flush := func() {}
+	if file := c.String("journal"); file != "" {
+		w, err := openJournal(file, j, log)
 		if err != nil {
 			return exitf(exitFailed, "kz broker: %v", err)
 		}
 		defer w.Close()
+		flush = w.flush
 	}
-	b := broker.New(cfg, broker.Options{Network: e.network, Journal: j, Log: log})
+	ctx, network := untilStdinEnds(c, e), e.network
+	if c.Bool("obey-stdin") {
+		if ctx, network, err = obeyStdin(c.Context, e, j, flush); err != nil {
+			return exitf(exitFailed, "kz broker: %v", err)
+		}
+	}
+	b := broker.New(cfg, broker.Options{Network: network, Journal: j, Log: log})
 	if err := b.Start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return &exitError{code: exitInterrupted}

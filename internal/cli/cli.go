@@ -61,6 +61,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 func run(ctx context.Context, e *env, args []string) int {
 	app := newApp(e)
+	if len(args) > 0 {
+		args = append(args[:1:1], flagsFirst(app.Commands, args[1:])...)
+	}
 	err := app.RunContext(ctx, args)
 	if err != nil {
 		if name, ok := strings.CutPrefix(err.Error(), "No help topic for '"); ok { // kz help NAME
@@ -103,6 +106,10 @@ func newApp(e *env) *ucli.App {
 			statusCommand(e),
 			downCommand(e),
 			envCommand(e),
+			nodeCommand(e),
+			linkCommand(e),
+			faultsCommand(e),
+			eventsCommand(e),
 			brokerCommand(e),
 			classic(e, "topics", "create, list, describe and alter topics (kafka-topics.sh)", runTopics),
 			classic(e, "dump-log", "show what is in segments and indexes (kafka-dump-log.sh)", runDumpLog),

@@ -16,6 +16,9 @@ import (
 // process killed by signal 9 has lost at most the events of the last moment, and
 // half a line never stands in the file of a process that lives.
 //
+// What says how far a log was forced to disk is written before the act returns: who cuts
+// the power (kz node power-off) reads in the file what is certain to be there.
+//
 // When the disk is so slow that maxPending events wait, the subscriber writes
 // itself: nothing is dropped and memory stays bounded, at the price of a slow broker.
 type journalFile struct {
@@ -46,9 +49,9 @@ func newJournalFile(out io.WriteCloser, j *journal.Journal, log zerolog.Logger) 
 func (w *journalFile) take(ev journal.Event) {
 	w.mu.Lock()
 	w.pending = append(w.pending, ev)
-	full := len(w.pending) >= maxPending
+	now := len(w.pending) >= maxPending || ev.Kind == journal.Flush || ev.Kind == journal.Truncation
 	w.mu.Unlock()
-	if full {
+	if now {
 		w.flush()
 		return
 	}

@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"io"
 
 	ucli "github.com/urfave/cli/v2"
+
+	"kz/internal/journal"
+	"kz/internal/link"
+	"kz/internal/up"
 )
 
 // untilStdinEndsFlag is how internal/up holds its children: they end with their parent,
@@ -24,4 +29,26 @@ func untilStdinEnds(c *ucli.Context, e *env) context.Context {
 		_, _ = io.Copy(io.Discard, e.stdin) // an error ends it as well
 	}()
 	return ctx
+}
+
+// obeyStdinFlag: as until-stdin-ends, and what comes through the pipe are orders.
+func obeyStdinFlag() ucli.Flag {
+	return &ucli.BoolFlag{Name: "obey-stdin", Usage: "take orders about faults from stdin, a JSON line each, and stop when it is closed: for kz up", Hidden: true}
+}
+
+// obeyStdin waits for the first order, which says who is who, and then obeys until stdin
+// ends, which ends the context. What the broker dials goes through the faults.
+func obeyStdin(ctx context.Context, e *env, j *journal.Journal, flush func()) (context.Context, link.Network, error) {
+	subject := &up.Subject{Journal: j, Faults: link.NewFaults(j), Flush: flush}
+	in := bufio.NewReader(e.stdin)
+	network, err := subject.Name(in, e.stdout, e.network)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		subject.Obey(in, e.stdout)
+	}()
+	return ctx, network, nil
 }

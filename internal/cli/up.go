@@ -174,14 +174,13 @@ func tellUntilStop(ctx context.Context, e *env, s *up.Supervisor) {
 		}
 		return
 	}
-	beat := time.NewTicker(100 * time.Millisecond)
-	defer beat.Stop()
 	for {
+		more := teller.More()
+		for _, sentence := range teller.Next() {
+			fmt.Fprintf(e.stdout, "%s  %s\n", time.Now().Format("15:04:05.0"), sentence)
+		}
 		select {
-		case <-beat.C:
-			for _, sentence := range teller.Next() {
-				fmt.Fprintf(e.stdout, "%s  %s\n", time.Now().Format("15:04:05.0"), sentence)
-			}
+		case <-more:
 		case <-ctx.Done():
 			return
 		case <-s.StopAsked():
@@ -194,15 +193,11 @@ func tellUntilStop(ctx context.Context, e *env, s *up.Supervisor) {
 func printCluster(e *env, s up.Snapshot) {
 	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
 	for _, n := range s.Nodes {
-		state := "down"
-		if n.Running {
-			state = "up"
-		}
 		pid := "not ours"
 		if n.PID != 0 {
 			pid = "pid " + strconv.Itoa(n.PID)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, n.Address, state, pid)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, n.Address, n.State, pid)
 	}
 	_ = w.Flush()
 	if p, err := up.ProfileNamed(s.Profile); err == nil && len(p.Changed) > 0 {

@@ -48,7 +48,9 @@ const (
 	Flush           Kind = "log.flushed"   // Offset = flushed up to
 	Recovery        Kind = "log.recovered" // Text says what was mended
 	LogDirFailed    Kind = "log.dir-failed"
-	Fault           Kind = "fault"
+	Fault           Kind = "fault"        // FaultID; From, To: the ends of a link, or To: a node; Result: its state
+	NodeStarted     Kind = "node.started" // To: the node; only the supervisor knows
+	NodeEnded       Kind = "node.ended"   // To: the node; Text: how
 )
 
 // An Event is one thing that happened. Only the fields that its Kind names are set;
@@ -80,8 +82,9 @@ type Event struct {
 	Offset          int64   `json:"offset,omitempty"`
 	EndOffset       int64   `json:"endOffset,omitempty"`
 
-	Cause int64  `json:"cause,omitempty"` // Seq of the event that led to this one
-	Text  string `json:"text,omitempty"`  // for people
+	FaultID string `json:"faultId,omitempty"` // as kz faults lists it
+	Cause   int64  `json:"cause,omitempty"`   // Seq of the event that led to this one
+	Text    string `json:"text,omitempty"`    // for people
 }
 
 // A Journal takes events in and hands them to its subscribers, in one order.

@@ -25,6 +25,16 @@ const (
 	MomentSessionExpired    Moment = "session.expired"     // before a new session is opened
 )
 
+// Moments lists them, in the order of a record's and a failover's way through the code.
+func Moments() []Moment {
+	return []Moment{
+		MomentControllerElected, MomentControllerZkWrite, MomentControllerSend,
+		MomentLeaderAppend, MomentLeaderHWAdvance, MomentLeaderWriteISR,
+		MomentFollowerFetch, MomentFollowerAppend, MomentFollowerTruncated,
+		MomentLogRoll, MomentLogFlush, MomentSessionExpired,
+	}
+}
+
 type moments struct {
 	armed atomic.Int32 // how many are armed
 	mu    sync.Mutex

@@ -37,7 +37,7 @@ func (c *faultConn) onRequest(head []byte, droppable bool) bool {
 	key, id := int16(binary.BigEndian.Uint16(head)), int32(binary.BigEndian.Uint32(head[4:]))
 	if droppable {
 		if d := c.out.row.take(key, false); d != nil {
-			c.faults.tell("%s -> %s: dropped a %s", c.local, c.peer, d.frame())
+			c.faults.tellDropped(c.local, c.peer, d)
 			return true
 		}
 	}
@@ -50,7 +50,7 @@ func (c *faultConn) onAnswer(head []byte, droppable bool) bool {
 	key, ok := c.calls.take(int32(binary.BigEndian.Uint32(head)))
 	if ok && droppable {
 		if d := c.in.row.take(key, true); d != nil {
-			c.faults.tell("%s -> %s: dropped a %s", c.peer, c.local, d.frame())
+			c.faults.tellDropped(c.peer, c.local, d)
 			return true
 		}
 	}

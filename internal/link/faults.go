@@ -52,6 +52,7 @@ type row struct {
 // drop is a Drop on its way to being used up; connections of the link share it.
 type drop struct {
 	Drop
+	id   string // of its Rule, or ""
 	left atomic.Int64
 }
 
@@ -140,8 +141,9 @@ func (f *Faults) HealAll() {
 	}
 }
 
-// Reset breaks every open connection between two nodes, whoever dialed it.
-func (f *Faults) Reset(a, b string) {
+// Reset breaks every open connection between two nodes that one of them dialed through
+// this table, and says how many there were.
+func (f *Faults) Reset(a, b string) int {
 	f.mu.Lock()
 	var broken []*faultConn
 	for c := range f.conns {
@@ -154,6 +156,7 @@ func (f *Faults) Reset(a, b string) {
 	for _, c := range broken {
 		c.reset()
 	}
+	return len(broken)
 }
 
 // Link is a direction with its faults, for those who show them.
@@ -192,15 +195,19 @@ func (f *Faults) change(from, to, what string, edit func(*row)) {
 	f.tell("%s -> %s: %s", from, to, what)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	d := direction{from, to}
-	r := f.rows[d]
+	r := f.rows[direction{from, to}]
 	edit(&r)
+	f.setRow(direction{from, to}, r)
+}
+
+// setRow replaces a row. The caller holds mu.
+func (f *Faults) setRow(d direction, r row) {
 	f.rows[d] = r
 	for c := range f.conns {
-		if c.local == from && c.peer == to {
+		if c.local == d.from && c.peer == d.to {
 			c.out.setRow(r)
 		}
-		if c.local == to && c.peer == from {
+		if c.local == d.to && c.peer == d.from {
 			c.in.setRow(r)
 		}
 	}
@@ -211,6 +218,14 @@ func (f *Faults) change(from, to, what string, edit func(*row)) {
 func (f *Faults) tell(format string, args ...any) {
 	if f.journal.On() {
 		f.journal.Emit(journal.Event{Kind: journal.Fault, Source: "link", Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// tellDropped says that a frame from → to has disappeared.
+func (f *Faults) tellDropped(from, to string, d *drop) {
+	if f.journal.On() {
+		f.journal.Emit(journal.Event{Kind: journal.Fault, Source: "link", From: from, To: to, FaultID: d.id, Result: "dropped",
+			Text: fmt.Sprintf("%s -> %s: dropped a %s", from, to, d.frame())})
 	}
 }
 

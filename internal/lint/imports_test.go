@@ -52,7 +52,7 @@ var sees = map[string][]string{
 
 	// The supervisor starts programs and reads their journals and znodes; what is in them it does not know.
 	"internal/nearest": nil,
-	"internal/up":      {"internal/journal", "internal/link", "internal/zk", "zkpaths"},
+	"internal/up":      {"internal/journal", "internal/link", "internal/nearest", "internal/wire", "internal/zk", "zkpaths"},
 
 	"internal/cli": plus(words, "internal/nearest", "internal/link", "internal/record", "internal/zk", "zkpaths", "internal/zkserver", "internal/up", "broker", "broker/admin", "broker/config",
 		"client", "client/admin", "client/producer", "client/consumer"),
@@ -60,6 +60,7 @@ var sees = map[string][]string{
 	// What only tests and measurements use.
 	"internal/zktest":      nil,
 	"internal/zkrelay":     nil,
+	"internal/fidelity":    nil,
 	"internal/bench":       {"internal/link", "internal/zk", "zkpaths"},
 	"internal/clustertest": plus(words, "internal/link", "internal/record", "internal/wire", "internal/zk", "zkpaths", "broker", "broker/config", "broker/commitlog", "internal/zktest", "internal/zkserver", "internal/mutant"),
 	"internal/fakebroker":  plus(words, "internal/link", "internal/wire"),
@@ -77,7 +78,7 @@ func plus(rooms []string, more ...string) []string { return append(slices.Clone(
 
 // testsAlsoSee is what any test may import beyond its room's own list.
 var testsAlsoSee = []string{"internal/zktest", "internal/zkrelay", "internal/clustertest", "internal/fakebroker", "internal/link", "internal/wire", "internal/record",
-	"internal/journal", "internal/kafkaerr", "internal/topic", "internal/zk", "zkpaths"}
+	"internal/journal", "internal/kafkaerr", "internal/topic", "internal/zk", "internal/fidelity", "zkpaths"}
 
 // doors is where each foreign module may be used: its types stop there.
 var doors = map[string][]string{

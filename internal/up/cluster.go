@@ -46,10 +46,32 @@ func FreePorts(n int) ([]int, error) {
 type Cluster struct {
 	cfg Config
 
+	book   book   // the faults
+	done   ledger // the requests about them
+	ruling turn   // who changes the rules of links
+
 	mu      sync.Mutex // guards the fields below; never held while a process is awaited
 	zoo     *child     // nil: not ours, or not started
 	brokers map[int32]*child
+	busy    map[string]string // what is being done to a node
+	events  *merged           // nil: nothing was started yet
+	closing bool              // nothing is started any more
+	closed  bool              // events are
 }
+
+// A turn is a lock that can be given up waiting for, because it is held while brokers answer.
+type turn chan struct{}
+
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t turn) give() { <-t }
 
 // New is a cluster that does not run.
 func New(cfg Config) (*Cluster, error) {
@@ -59,7 +81,7 @@ func New(cfg Config) (*Cluster, error) {
 			return nil, err
 		}
 	}
-	return &Cluster{cfg: cfg, brokers: map[int32]*child{}}, os.MkdirAll(cfg.Dir, 0o755)
+	return &Cluster{cfg: cfg, ruling: make(turn, 1), brokers: map[int32]*child{}, busy: map[string]string{}}, os.MkdirAll(cfg.Dir, 0o755)
 }
 
 // ZooKeeper is the address brokers and tools use.
@@ -98,17 +120,11 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	if err := c.portsFree(); err != nil {
 		return err
 	}
+	if err := c.openEvents(); err != nil {
+		return err
+	}
 	if c.cfg.ZooKeeper == "" {
-		zoo, err := startChild("zookeeper", c.cfg.Exe, c.LogFile("zookeeper"), c.JournalFile("zookeeper"),
-			"zookeeper", "--port", strconv.Itoa(c.cfg.ZooPort), "--data-dir", filepath.Join(c.cfg.Dir, "zookeeper"),
-			"--tick", c.cfg.Profile.tick, "--min-session-timeout", "500ms", "--max-session-timeout", "1m")
-		if err != nil {
-			return err
-		}
-		c.mu.Lock()
-		c.zoo = zoo
-		c.mu.Unlock()
-		if err := zoo.ready(ctx, func(*child) bool { return answers(c.ZooKeeper()) }); err != nil {
+		if err := c.startZoo(ctx); err != nil {
 			return err
 		}
 	}
@@ -117,7 +133,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	}
 	var errs []error
 	for _, id := range c.IDs() {
-		errs = append(errs, c.launch(id))
+		errs = append(errs, c.launch(ctx, id))
 	}
 	for _, id := range c.IDs() {
 		if b := c.broker(id); b != nil {
@@ -158,55 +174,10 @@ func answers(addr string) bool {
 	return conn.Close() == nil
 }
 
-// launch starts a broker's process and does not wait for it.
-func (c *Cluster) launch(id int32) error {
-	name := BrokerName(id)
-	args := []string{"broker"}
-	for _, s := range append([]Setting{
-		{Key: "broker.id", Value: fmt.Sprint(id)},
-		{Key: "listeners", Value: "PLAINTEXT://" + c.Addr(id)},
-		{Key: "log.dirs", Value: filepath.Join(c.cfg.Dir, name)},
-		{Key: "zookeeper.connect", Value: c.ZooKeeper()},
-	}, append(layout(len(c.cfg.Ports)), c.cfg.Profile.Changed...)...) {
-		args = append(args, "--override", s.Key+"="+s.Value)
-	}
-	b, err := startChild("broker "+fmt.Sprint(id), c.cfg.Exe, c.LogFile(name), c.JournalFile(name), args...)
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	c.brokers[id] = b
-	c.mu.Unlock()
-	return nil
-}
-
-// KillBroker ends a broker as kill -9 does and says which process it was.
-func (c *Cluster) KillBroker(id int32) (pid int, err error) {
-	b := c.broker(id)
-	if b == nil || !b.running() {
-		return 0, fmt.Errorf("broker %d does not run", id)
-	}
-	b.kill()
-	return b.pid(), nil
-}
-
-// StartBroker starts a broker that has ended and waits until it serves.
-func (c *Cluster) StartBroker(ctx context.Context, id int32) error {
-	if b := c.broker(id); b != nil && b.running() {
-		return fmt.Errorf("broker %d runs already", id)
-	}
-	if err := c.awaitUnregistered(ctx, id); err != nil {
-		return err
-	}
-	if err := c.launch(id); err != nil {
-		return err
-	}
-	return c.broker(id).ready(ctx, started)
-}
-
 // Stop asks all brokers to stop, then ZooKeeper, which they need until the end. What
 // has not ended when ctx ends is killed.
 func (c *Cluster) Stop(ctx context.Context) {
+	c.close()
 	var all sync.WaitGroup
 	for _, id := range c.IDs() {
 		if b := c.broker(id); b != nil {
@@ -217,10 +188,12 @@ func (c *Cluster) Stop(ctx context.Context) {
 	if zoo := c.zookeeper(); zoo != nil {
 		zoo.stop(ctx)
 	}
+	c.closeEvents()
 }
 
 // Kill ends everything at once.
 func (c *Cluster) Kill() {
+	c.close()
 	for _, id := range c.IDs() {
 		if b := c.broker(id); b != nil {
 			b.kill()
@@ -229,6 +202,14 @@ func (c *Cluster) Kill() {
 	if zoo := c.zookeeper(); zoo != nil {
 		zoo.kill()
 	}
+	c.closeEvents()
+}
+
+// close lets nothing be started any more.
+func (c *Cluster) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing = true
 }
 
 func (c *Cluster) broker(id int32) *child {

@@ -11,8 +11,8 @@ import (
 // SourceSupervisor is the Src of what the supervisor itself did: faults, starts, ends.
 const SourceSupervisor = "supervisor"
 
-// An Event is an event of one process in the one order of the whole cluster. Seq and
-// Cause are that order's; the process counted it as SrcSeq.
+// An Event is an event of one process in the one order of the whole cluster. Seq is
+// that order's; the process itself counted the event as SrcSeq.
 //
 //	{"seq":812,"t_ms":1712000000123,"src":"broker-2","srcSeq":97,"kind":"partition.leader", …
 type Event struct {

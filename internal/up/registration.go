@@ -5,10 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"kz/internal/link"
-	"kz/internal/zk"
 	"kz/zkpaths"
 )
 
@@ -16,15 +12,9 @@ import (
 // was killed stays so until its session times out, also over a restart of ZooKeeper, and
 // its successor would be refused: broker ids are taken by who is registered.
 func (c *Cluster) awaitUnregistered(ctx context.Context, ids ...int32) error {
-	servers, chroot, err := zk.ParseConnect(c.ZooKeeper())
+	client, err := c.connect(ctx)
 	if err != nil {
 		return err
-	}
-	const patience = 10 * time.Second
-	cfg := zk.Config{Servers: servers, Chroot: chroot, SessionTimeout: patience, ConnectionTimeout: patience, MaxInFlight: 10}
-	client, err := zk.Connect(ctx, cfg, link.TCP{}, nil, zerolog.Nop())
-	if err != nil {
-		return fmt.Errorf("zookeeper at %s: %w", c.ZooKeeper(), err)
 	}
 	defer client.Close()
 	beat := time.NewTicker(pollEvery)

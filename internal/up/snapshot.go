@@ -13,6 +13,7 @@ type Node struct {
 	Address string `json:"address"`
 	PID     int    `json:"pid,omitempty"` // 0: not ours
 	Running bool   `json:"running"`
+	State   string `json:"state"` // "up", "paused", "down"
 	Journal string `json:"journal,omitempty"`
 	Log     string `json:"log,omitempty"`
 }
@@ -26,6 +27,8 @@ type Snapshot struct {
 	Bootstrap  []string `json:"bootstrap"`
 	Supervisor int      `json:"supervisor,omitempty"` // the supervisor's process id
 	Nodes      []Node   `json:"nodes"`                // ZooKeeper first, then brokers by id
+	Faults     []Fault  `json:"faults"`               // in force or armed
+	LastSeq    int64    `json:"lastSeq"`              // of the merged events
 }
 
 // IDs are the brokers' ids in order, whether they run or not.
@@ -33,11 +36,18 @@ func (c *Cluster) IDs() []int32 { return slices.Sorted(maps.Keys(c.cfg.Ports)) }
 
 // Snapshot looks at every process.
 func (c *Cluster) Snapshot() Snapshot {
-	s := Snapshot{Dir: c.cfg.Dir, Profile: c.cfg.Profile.Name, ZooKeeper: c.ZooKeeper(), Bootstrap: c.Bootstrap()}
+	s := Snapshot{Dir: c.cfg.Dir, Profile: c.cfg.Profile.Name, ZooKeeper: c.ZooKeeper(), Bootstrap: c.Bootstrap(), Faults: c.Faults()}
+	if m := c.merged(); m != nil {
+		s.LastSeq = m.last()
+	}
 	if zoo := c.zookeeper(); zoo != nil {
-		s.Nodes = append(s.Nodes, c.node("zookeeper", c.ZooKeeper(), zoo))
+		s.Nodes = append(s.Nodes, c.node(zooName, c.ZooKeeper(), zoo))
 	} else if c.cfg.ZooKeeper != "" {
-		s.Nodes = append(s.Nodes, Node{Name: "zookeeper", Address: c.cfg.ZooKeeper, Running: answers(firstServer(c.cfg.ZooKeeper))})
+		n := Node{Name: zooName, Address: c.cfg.ZooKeeper, Running: answers(firstServer(c.cfg.ZooKeeper)), State: "down"}
+		if n.Running {
+			n.State = "up"
+		}
+		s.Nodes = append(s.Nodes, n)
 	}
 	for _, id := range c.IDs() {
 		s.Nodes = append(s.Nodes, c.node(BrokerName(id), c.Addr(id), c.broker(id)))
@@ -55,9 +65,16 @@ func firstServer(connect string) string {
 }
 
 func (c *Cluster) node(name, addr string, p *child) Node {
-	n := Node{Name: name, Address: addr, Journal: c.JournalFile(name), Log: c.LogFile(name)}
-	if p != nil {
-		n.Running, n.PID = p.running(), p.pid()
+	n := Node{Name: name, Address: addr, State: "down", Journal: c.JournalFile(name), Log: c.LogFile(name)}
+	if p == nil {
+		return n
+	}
+	n.Running, n.PID = p.running(), p.pid()
+	switch {
+	case n.Running && p.paused.Load():
+		n.State = "paused"
+	case n.Running:
+		n.State = "up"
 	}
 	return n
 }

@@ -3,7 +3,6 @@ package up
 import (
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -19,10 +18,17 @@ import (
 // stopWait is how long brokers may take to hand over their partitions and close their logs.
 const stopWait = 30 * time.Second
 
+// leaveWait is how long those who follow the events may take to read the last ones.
+const leaveWait = 2 * time.Second
+
 // A Supervisor holds a cluster and answers for it on the loopback address:
 //
-//	GET  /v1/cluster   the snapshot
-//	POST /v1/stop      asks for the end
+//	GET    /v1/cluster         the snapshot
+//	GET    /v1/events?since=N  the merged events as server-sent events, for ever
+//	GET    /v1/faults          what is in force or armed
+//	POST   /v1/faults          {"node":{…}} or {"link":{…}}: see NodeFault, LinkFault
+//	DELETE /v1/faults          heals all
+//	POST   /v1/stop            asks for the end
 //
 // Because it can end processes, a request needs the token of this run, which only who may
 // read the directory knows, and none that comes from a web page is served.
@@ -34,6 +40,7 @@ type Supervisor struct {
 	state   atomic.Value  // string: "starting", "running", "stopping"
 	asked   chan struct{} // closed when somebody asks for the end
 	ask     sync.Once
+	leaving chan struct{} // closed when followers of events are to end
 }
 
 // Supervise claims the directory and serves; the cluster does not run yet. ErrRunning
@@ -47,11 +54,15 @@ func Supervise(cfg Config) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Supervisor{Cluster: cluster, served: make(chan struct{}), asked: make(chan struct{})}
+	s := &Supervisor{Cluster: cluster, served: make(chan struct{}), asked: make(chan struct{}), leaving: make(chan struct{})}
 	s.state.Store("starting")
 	s.contact = contact{API: l.Addr().String(), Token: rand.Text(), PID: os.Getpid()}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/cluster", s.serveSnapshot)
+	mux.HandleFunc("GET /v1/events", s.serveEvents)
+	mux.HandleFunc("GET /v1/faults", s.serveFaults)
+	mux.HandleFunc("POST /v1/faults", s.serveFault)
+	mux.HandleFunc("DELETE /v1/faults", s.serveHeal)
 	mux.HandleFunc("POST /v1/stop", s.serveStop)
 	s.server = &http.Server{Handler: s.guard(mux), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() {
@@ -89,28 +100,6 @@ func (s *Supervisor) claim() error {
 			return err
 		}
 	}
-}
-
-// guard lets in who knows the token and is no web page.
-func (s *Supervisor) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		known := subtle.ConstantTimeCompare([]byte(r.Header.Get(tokenHeader)), []byte(s.contact.Token)) == 1
-		if !known || r.Header.Get("Origin") != "" {
-			http.Error(w, "the token of this run is missing, or the request comes from a web page", http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func (s *Supervisor) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(s.Snapshot()) // fails when the asker has gone
-}
-
-func (s *Supervisor) serveStop(w http.ResponseWriter, _ *http.Request) {
-	w.WriteHeader(http.StatusAccepted)
-	s.ask.Do(func() { close(s.asked) })
 }
 
 // Snapshot is the cluster's, and what the supervisor is about.
@@ -152,11 +141,16 @@ func (s *Supervisor) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopWait)
 	defer cancel()
 	s.Stop(ctx)
+	close(s.leaving) // those who follow the events see the last ones, and the end
 	s.endServer()
 	return os.Remove(filepath.Join(s.cfg.Dir, contactFile))
 }
 
 func (s *Supervisor) endServer() {
-	_ = s.server.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), leaveWait)
+	defer cancel()
+	if s.server.Shutdown(ctx) != nil {
+		_ = s.server.Close()
+	}
 	<-s.served
 }

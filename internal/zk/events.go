@@ -133,7 +133,7 @@ func (c *Client) rereadAll() {
 
 func (c *Client) sessionEvent(kind journal.Kind, s *session, what string) {
 	if c.journal.On() {
-		c.journal.Emit(journal.Event{Kind: kind, Source: "zk", Text: "session " + hex(s.id.Load()) + " " + what})
+		c.journal.Emit(journal.Event{Kind: kind, Source: "zk", Session: hex(s.id.Load()), Text: "session " + hex(s.id.Load()) + " " + what})
 	}
 }
 

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"kz/internal/up"
+)
+
+func eventsCommand(e *env) *ucli.Command {
+	return &ucli.Command{
+		Name: "events", Usage: "tell what has happened in the cluster, in one order",
+		UsageText: "kz events [--since SEQ] [--follow] [-o jsonl] [--mermaid] [--dir D]",
+		Description: "Sentences by default: what decides who lives, rules and leads, and every fault. -o jsonl prints every\n" +
+			"event whole, --mermaid a sequence diagram of the last ones. A stopped cluster's directory can be read as well.",
+		Flags: []ucli.Flag{
+			dirFlag(),
+			&ucli.StringFlag{Name: "o", Value: "text", Usage: "output `FORMAT`: text or jsonl"},
+			&ucli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on with what happens, until Ctrl-C or the end of the cluster"},
+			&ucli.BoolFlag{Name: "mermaid", Usage: "draw a sequence diagram instead, for mermaid.live or a Markdown page"},
+			&ucli.Int64Flag{Name: "since", Usage: "only events behind the one with number `SEQ`"},
+		},
+		Action: func(c *ucli.Context) error {
+			format := c.String("o")
+			switch {
+			case format != "text" && format != "jsonl":
+				return exitf(exitUsage, "kz events: -o %s: the formats are text and jsonl.", format)
+			case c.NArg() > 0:
+				return exitf(exitUsage, "kz events: takes no arguments but its flags.")
+			case c.Int64("since") < 0:
+				return exitf(exitUsage, "kz events: --since %d: events are counted from 1.", c.Int64("since"))
+			case c.Bool("mermaid") && (c.Bool("follow") || format != "text"):
+				return exitf(exitUsage, "kz events: --mermaid draws what has happened: it goes with neither --follow nor -o jsonl.")
+			}
+			if c.Bool("mermaid") {
+				return drawEvents(e, c.String("dir"), c.Int64("since"))
+			}
+			return runEvents(c.Context, e, c.String("dir"), format, c.Int64("since"), c.Bool("follow"))
+		},
+	}
+}
+
+// runEvents reads what the directory holds, and then, to follow, asks the supervisor for more.
+func runEvents(ctx context.Context, e *env, dir, format string, since int64, follow bool) error {
+	var remote *up.Remote
+	if follow {
+		var err error
+		if remote, err = up.Find(dir); err != nil {
+			return noCluster("events", dir, err)
+		}
+	}
+	p := newEventPrinter(e, format, since)
+	err := up.ReadEvents(dir, 0, p.print)
+	if err != nil && !(follow && errors.Is(err, fs.ErrNotExist)) {
+		return noEvents(dir, err)
+	}
+	if follow {
+		if err := remote.Events(ctx, p.last, p.print); err != nil {
+			return exitf(exitFailed, "kz events: %v. What has happened since is told by: kz events --since %d", err, p.last)
+		}
+		fmt.Fprintln(e.stderr, "The cluster has stopped.")
+	}
+	return nil
+}
+
+func noEvents(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return exitf(exitNoCluster, "kz events: no cluster ever ran in %s. Start one: kz up --detach --dir %s", dir, dir)
+	}
+	return exitf(exitFailed, "kz events: %v", err)
+}
+
+// An eventPrinter prints events behind since; of the older ones the narrator learns who is who.
+type eventPrinter struct {
+	e        *env
+	since    int64
+	last     int64
+	json     *json.Encoder // nil: sentences
+	narrator *up.Narrator
+}
+
+func newEventPrinter(e *env, format string, since int64) *eventPrinter {
+	p := &eventPrinter{e: e, since: since, narrator: up.NewNarrator()}
+	if format == "jsonl" {
+		p.json = json.NewEncoder(e.stdout)
+		p.json.SetEscapeHTML(false)
+	}
+	return p
+}
+
+func (p *eventPrinter) print(ev up.Event) error {
+	p.last = ev.Seq
+	sentence := p.narrator.Tell(ev)
+	switch {
+	case ev.Seq <= p.since:
+		return nil
+	case p.json != nil:
+		return p.json.Encode(ev)
+	case sentence == "":
+		return nil
+	}
+	_, err := fmt.Fprintf(p.e.stdout, "%6d  %s  %s\n", ev.Seq, time.UnixMilli(ev.At).Format("15:04:05.000"), sentence)
+	return err
+}
+
+func drawEvents(e *env, dir string, since int64) error {
+	d := up.NewDiagram()
+	err := up.ReadEvents(dir, 0, func(ev up.Event) error {
+		if ev.Seq <= since {
+			d.Learn(ev)
+		} else {
+			d.Add(ev)
+		}
+		return nil
+	})
+	if err != nil {
+		return noEvents(dir, err)
+	}
+	if n := d.Left(); n > 0 {
+		fmt.Fprintf(e.stderr, "The %d oldest lines are left out; --since SEQ begins later.\n", n)
+	}
+	_, err = d.WriteTo(e.stdout)
+	return err
+}
