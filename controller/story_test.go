@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"kz/internal/fidelity"
 	"kz/zkpaths"
 )
 
@@ -34,14 +35,15 @@ func TestStories(t *testing.T) {
 		t.Fatal("no stories")
 	}
 	golden := readGoldenWrites(t)
+	sheet := fidelity.Open(t, "requests/stories")
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { playStory(t, file, golden) })
+			synctest.Test(t, func(t *testing.T) { playStory(t, file, golden, sheet) })
 		})
 	}
 }
 
-func playStory(t *testing.T, file string, golden map[string][]string) {
+func playStory(t *testing.T, file string, golden map[string][]string, sheet *fidelity.Sheet) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +81,7 @@ func playStory(t *testing.T, file string, golden map[string][]string) {
 		got, writes := r.whatHappened()
 		if phase != "" {
 			compareRequests(t, phase, to9)
+			sheet.Add("phase "+phase, "in memory", fidelity.Same, "")
 			got, said = "(what broker 9 got in that phase)\n", ""
 		}
 		if got = said + got; setup {

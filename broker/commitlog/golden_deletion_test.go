@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"kz/internal/fidelity"
 )
 
 // deletionCase is what a case.json says of the log after the retention task.
@@ -20,6 +23,7 @@ type deletionCase struct {
 // same after a clean stop. Ref: Kafka 2.8 Log.deleteOldSegments, deleteRecordsOnLeader.
 func TestDeletionLeavesKafkasFiles(t *testing.T) {
 	const t0 = 1600000000000
+	sheet := fidelity.Open(t, "files/deletion")
 	for _, tt := range []struct {
 		name    string
 		ask     func(t *testing.T, l *Log)
@@ -60,8 +64,38 @@ func TestDeletionLeavesKafkasFiles(t *testing.T) {
 			sameNames(t, l.dir, live)
 			m.Stop()
 			sameFiles(t, l.dir, stopped, unwrittenIndex)
+			sheet.Add("deletion of the oldest records: files, names, checkpoint", "", fidelity.Same, "")
 		})
 	}
+}
+
+// A partition that is deleted waits in a directory of another name, with its files as they were.
+// Ref: golden 09-broker-files/delete-dir; Kafka 2.8 Log.renameDir, LogManager.asyncDelete.
+func TestDeletedDirectoryIsKafkas(t *testing.T) {
+	golden := filepath.Join("testdata", "dirs", "delete-dir")
+	c := smallConfig()
+	c.SegmentIndexBytes = 1200
+	m := newTestManager(t, nil, c)
+	l := create(t, m, orders, c)
+	if err := l.AssignEpoch(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range batchesOf(t, filepath.Join(golden, logf(0))) {
+		mustAppend(t, l, b, 0)
+	}
+	if err := m.Delete(orders); err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := filepath.Glob(filepath.Join(l.parent, "*-delete"))
+	if err != nil || len(dirs) != 1 || !regexp.MustCompile(`^orders-0\.[0-9a-f]{32}-delete$`).MatchString(filepath.Base(dirs[0])) {
+		t.Fatalf("%v, %v", dirs, err)
+	}
+	want := filepath.Join(t.TempDir(), "delete-dir")
+	copyDir(t, golden, want)
+	normalize(t, want, c)
+	normalize(t, dirs[0], c)
+	sameFiles(t, dirs[0], want)
+	fidelity.Open(t, "files/delete-dir").Add("the directory of a deleted partition: name and files", "", fidelity.Same, "")
 }
 
 // unwrittenIndex is of a segment that retention rolled and nobody wrote to: Kafka makes

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kz/internal/fidelity"
 	"kz/internal/topic"
 )
 
@@ -51,6 +52,7 @@ func clip(b []byte) []byte { return b[:min(len(b), 200)] }
 // indexes, snapshots, leader epochs.
 // Ref: Kafka 2.8 LogSegment.append, Log.roll, Log.close.
 func TestSameAppendsMakeKafkasFiles(t *testing.T) {
+	sheet := fidelity.Open(t, "files/appends")
 	for _, name := range []string{
 		"segments/seg-0-clean", "segments/seg-64-clean", "segments/seg-4096-clean", "segments/seg-big-first-clean",
 		"segments/seg-exact-clean", "segments/seg-index-full-clean", "segments/seg-index-full-sametime-clean",
@@ -74,12 +76,14 @@ func TestSameAppendsMakeKafkasFiles(t *testing.T) {
 			}
 			m.Stop()
 			sameFiles(t, l.dir, golden)
+			enterFiles(t, sheet, golden)
 		})
 	}
 }
 
 // A follower that gets several batches in one append makes one index entry for it.
 func TestFollowerFilesEqualKafkas(t *testing.T) {
+	sheet := fidelity.Open(t, "files/follower")
 	golden := filepath.Join("testdata", "dirs", "catchup-broker-2")
 	_, c := readCase(t, filepath.Join("testdata", "dirs", "catchup-broker-2", "case.json"))
 	c.SegmentBytes, c.SegmentIndexBytes, c.IndexIntervalBytes = 2048, 1200, 64
@@ -105,12 +109,14 @@ func TestFollowerFilesEqualKafkas(t *testing.T) {
 			if !bytes.Equal(got, want) {
 				t.Errorf("%s%s differs:\n got %x\nwant %x", base, suffix, clip(got), clip(want))
 			}
+			sheet.Add("segments and indexes of a follower that was behind", "", fidelity.Same, "")
 		}
 	}
 }
 
 // Directories that Kafka closed in order open unchanged, and are left as they were.
 func TestKafkasCleanDirectoriesOpenUnchanged(t *testing.T) {
+	sheet := fidelity.Open(t, "files/opened")
 	dirs, err := filepath.Glob("testdata/segments/*-clean")
 	if err != nil || len(dirs) == 0 {
 		t.Fatal(dirs, err)
@@ -145,6 +151,7 @@ func TestKafkasCleanDirectoriesOpenUnchanged(t *testing.T) {
 			}
 			m.Stop()
 			sameFiles(t, l.dir, golden)
+			sheet.Add("directories of Kafka's, opened and left as they were", "", fidelity.Same, "")
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"kz/internal/fidelity"
 	"kz/internal/journal"
 	"kz/internal/record"
 	"kz/internal/topic"
@@ -226,3 +227,18 @@ func setLeaderEpoch(b []byte, v int32) { binary.BigEndian.PutUint32(b[12:], uint
 var nopLogger = zerolog.Nop()
 
 func setBaseOffset(b []byte, v int64) { binary.BigEndian.PutUint64(b, uint64(v)) }
+
+// enterFiles writes the files of a directory of Kafka's, which kz's equal, into the account of what
+// was compared: how many of each kind.
+func enterFiles(t *testing.T, sheet *fidelity.Sheet, golden string) {
+	t.Helper()
+	kinds := map[string]string{
+		logSuffix: "segments (`.log`)", indexSuffix: "offset indexes (`.index`)", timeIndexSuffix: "time indexes (`.timeindex`)",
+		snapshotSuffix: "producer snapshots without producers (`.snapshot`)", "": "leader epochs (`leader-epoch-checkpoint`)",
+	}
+	for name := range dirContents(t, golden) {
+		if kind, ok := kinds[filepath.Ext(name)]; ok {
+			sheet.Add(kind, "", fidelity.Same, "")
+		}
+	}
+}

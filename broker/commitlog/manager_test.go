@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kz/internal/fidelity"
 	"kz/internal/journal"
 	"kz/internal/kafkaerr"
 	"kz/internal/topic"
@@ -19,6 +20,7 @@ func part(name string, n int32) topic.Partition { return topic.Partition{Topic: 
 
 // Kafka's own checkpoint files are read, and what is written reads back the same.
 func TestCheckpointFilesOfKafka(t *testing.T) {
+	sheet := fidelity.Open(t, "files/checkpoints")
 	for _, name := range []string{recoveryPointFile, logStartFile, highWatermarkFile, "cleaner-offset-checkpoint"} {
 		golden := filepath.Join("testdata", "dirs", "clean-stop", name)
 		c := offsetCheckpoint{path: golden}
@@ -35,6 +37,7 @@ func TestCheckpointFilesOfKafka(t *testing.T) {
 		if !bytes.Equal(sortedLines(got), sortedLines(want)) { // Kafka's order is its hash map's
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 		}
+		sheet.Add("offset checkpoints (`"+name+"`), read and written", "", fidelity.Same, "")
 	}
 }
 
@@ -230,6 +233,7 @@ func TestMetaProperties(t *testing.T) {
 	if got := p.text(when); !bytes.Equal(got, golden) {
 		t.Errorf("got\n%s\nKafka wrote\n%s", got, golden)
 	}
+	fidelity.Open(t, "files/meta").Add("`meta.properties`", "", fidelity.Same, "")
 
 	a, b := t.TempDir(), t.TempDir()
 	m := newTestManager(t, nil, DefaultConfig(), a, b)

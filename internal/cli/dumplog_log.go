@@ -10,14 +10,14 @@ import (
 
 // log dumps a segment, batch by batch.
 func (d *dump) log(name string, base int64) error {
+	if !d.asJSON {
+		fmt.Fprintf(d.out, "Starting offset: %d\n", base)
+	}
 	f, err := openBatches(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if !d.asJSON {
-		fmt.Fprintf(d.out, "Starting offset: %d\n", base)
-	}
 	last := int64(-1)
 	for {
 		b, position, err := f.next()

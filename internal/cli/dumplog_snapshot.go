@@ -35,9 +35,9 @@ func (d *dump) snapshot(name string, _ int64) error {
 	if err != nil {
 		return err
 	}
-	if why := snapshotFault(b); why != "" {
+	if why := snapshotFault(name, b); why != "" {
 		d.out.Flush()
-		fmt.Fprintf(d.errs, "Snapshot %s is corrupt (%s)\n", name, why)
+		fmt.Fprintln(d.errs, why)
 		return nil
 	}
 	for e := b[snapshotHeader:]; len(e) > 0; e = e[snapshotEntry:] {
@@ -48,18 +48,25 @@ func (d *dump) snapshot(name string, _ int64) error {
 	return nil
 }
 
-func snapshotFault(b []byte) string {
+// snapshotFault says what is wrong with a snapshot; "" is nothing. As in Kafka, the count is read
+// before anything is checked.
+func snapshotFault(name string, b []byte) string {
+	corrupt := func(format string, args ...any) string {
+		return fmt.Sprintf("Snapshot %s is corrupt (%s)", name, fmt.Sprintf(format, args...))
+	}
 	if len(b) < snapshotHeader {
-		return fmt.Sprintf("%d bytes, shorter than its header", len(b))
+		return corrupt("%d bytes, shorter than its header", len(b))
 	}
-	if v := binary.BigEndian.Uint16(b); v != 1 {
-		return fmt.Sprintf("version %d, not 1", v)
-	}
-	if got := crc32.Checksum(b[6:], crc32.MakeTable(crc32.Castagnoli)); got != binary.BigEndian.Uint32(b[2:]) {
-		return "CRC is no longer correct"
-	}
-	if count := int64(binary.BigEndian.Uint32(b[6:])); count*snapshotEntry != int64(len(b)-snapshotHeader) {
-		return fmt.Sprintf("%d entries do not fill %d bytes", count, len(b)-snapshotHeader)
+	count := int32(binary.BigEndian.Uint32(b[6:]))
+	switch {
+	case count < 0:
+		return fmt.Sprintf("Snapshot failed schema validation: Error reading field 'producer_entries': Array size %d cannot be negative", count)
+	case binary.BigEndian.Uint16(b) != 1:
+		return corrupt("version %d, not 1", binary.BigEndian.Uint16(b))
+	case crc32.Checksum(b[6:], crc32.MakeTable(crc32.Castagnoli)) != binary.BigEndian.Uint32(b[2:]):
+		return corrupt("CRC is no longer correct")
+	case int64(count)*snapshotEntry != int64(len(b)-snapshotHeader):
+		return corrupt("%d entries do not fill %d bytes", count, len(b)-snapshotHeader)
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kz/client/producer"
+	"kz/internal/fidelity"
 	"kz/internal/kafkaerr"
 )
 
@@ -93,6 +94,7 @@ func TestJavaDate(t *testing.T) {
 // The entries of the perf tools' transcripts that end before anything is sent: message
 // and exit code. Ref: testdata/kafka-*-perf-test.txt.
 func TestPerfUsageErrors(t *testing.T) {
+	sheet := fidelity.Open(t, "tools/perf-usage")
 	for _, tool := range []string{"producer-perf-test", "consumer-perf-test"} {
 		checked := 0
 		for _, e := range transcript(t, "kafka-"+tool+".txt") {
@@ -101,6 +103,7 @@ func TestPerfUsageErrors(t *testing.T) {
 				continue // needs a cluster, or a file
 			}
 			checked++
+			e.enter(sheet, tool, fidelity.Same, "")
 			stdout, stderr, exit := kz(t, append([]string{tool}, e.args...)...)
 			if exit != e.exit {
 				t.Errorf("%v: exit %d, want %d: %s%s", e, exit, e.exit, stdout, stderr)

@@ -9,15 +9,19 @@ import (
 	"testing"
 
 	"kz/internal/clustertest"
+	"kz/internal/fidelity"
 	"kz/internal/zktest"
 )
 
 // notMeasured are the entries of the perf tools' transcripts that are not run against a
 // cluster, by a piece of the command; those that kz refuses must say so.
-var notMeasured = []struct{ piece, why, refusal string }{
-	{"--throughput 100 ", "takes six seconds; the rate and the reports have tests of their own", ""},
-	{"--transactional-id", "no transactions yet", "--transaction-duration-ms is refused"},
-	{"--print-metrics", "kz's clients keep no metrics", "--print-metrics is refused"},
+var notMeasured = []struct {
+	piece, why, refusal string
+	verdict             fidelity.Verdict
+}{
+	{"--throughput 100 ", "takes six seconds; the rate and the reports have tests of their own", "", fidelity.Uncompared},
+	{"--transactional-id", "transactions", "--transaction-duration-ms is refused", fidelity.Refused},
+	{"--print-metrics", "`--print-metrics`, `--transaction-duration-ms`", "--print-metrics is refused", fidelity.Differs},
 }
 
 // What the perf tools print and how they exit, command by command: the words and the
@@ -35,6 +39,7 @@ func TestPerfTranscripts(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	run := 0
+	sheet := fidelity.Open(t, "tools/perf")
 	for _, tool := range []string{"producer-perf-test", "consumer-perf-test"} {
 		for _, e := range transcript(t, "kafka-"+tool+".txt") {
 			line := strings.Join(e.args, " ")
@@ -44,7 +49,8 @@ func TestPerfTranscripts(t *testing.T) {
 			run++
 			e.stdout = shortened.Replace(e.stdout)
 			words := strings.Fields(strings.NewReplacer("BROKER-1", b.Addr, "DIR", dir).Replace(shortened.Replace(line)))
-			comparePerf(t, e, dir, append([]string{tool}, words...))
+			verdict, why := comparePerf(t, e, dir, append([]string{tool}, words...))
+			e.enter(sheet, tool, verdict, why)
 		}
 	}
 	if run < 12 {
@@ -55,7 +61,7 @@ func TestPerfTranscripts(t *testing.T) {
 // shortened is waits that nobody needs.
 var shortened = strings.NewReplacer("--reporting-interval 100", "--reporting-interval 1", "--timeout 3000", "--timeout 300", "(3000 ms)", "(300 ms)", "--timeout 2000", "--timeout 200", "(2000 ms)", "(200 ms)")
 
-func comparePerf(t *testing.T, e entry, dir string, words []string) {
+func comparePerf(t *testing.T, e entry, dir string, words []string) (fidelity.Verdict, string) {
 	t.Helper()
 	line := strings.Join(words, " ") + " "
 	for _, n := range notMeasured {
@@ -67,7 +73,7 @@ func comparePerf(t *testing.T, e entry, dir string, words []string) {
 				t.Errorf("%v: exit %d, %q %q: want a refusal with %q", e, exit, stdout, stderr, n.refusal)
 			}
 		}
-		return
+		return n.verdict, n.why
 	}
 	stdout, stderr, exit := kz(t, words...)
 	if exit != e.exit {
@@ -84,6 +90,7 @@ func comparePerf(t *testing.T, e entry, dir string, words []string) {
 		t.Errorf("%v\nprinted %q\nKafka   %q", e, got, want)
 	}
 	checkStderr(t, e, stderr)
+	return fidelity.Same, ""
 }
 
 var (

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kz/internal/fidelity"
 	"kz/internal/link"
 )
 
@@ -24,6 +25,15 @@ type entry struct {
 }
 
 func (e entry) String() string { return fmt.Sprintf("line %d: %s", e.line, strings.Join(e.args, " ")) }
+
+// enter writes the entry into the account of what was compared; of what is the same only the number.
+func (e entry) enter(sheet *fidelity.Sheet, tool string, v fidelity.Verdict, why string) {
+	where := strings.Join(e.args, " ")
+	if v == fidelity.Same {
+		where = ""
+	}
+	sheet.Add(tool, where, v, why)
+}
 
 // transcript reads the entries of a file in testdata.
 func transcript(t *testing.T, name string) []entry {
@@ -112,5 +122,38 @@ func checkStderr(t *testing.T, e entry, got string) {
 	}
 	if !strings.Contains(got, first) {
 		t.Errorf("%v\nstderr: %q\nwant it to contain %q", e, got, first)
+	}
+}
+
+// toolsNotHere are the tools of Kafka's whose transcripts were captured and that kz does not have,
+// with the number of commands in each, and what they need.
+var toolsNotHere = map[string]struct {
+	commands int
+	needs    string
+}{
+	"acls":                {16, "ACLs"},
+	"broker-api-versions": {3, "a command of its own"},
+	"configs":             {75, "AlterConfigs, quotas, SCRAM"},
+	"console-consumer":    {35, "groups"},
+	"console-producer":    {20, "a command of its own"},
+	"consumer-groups":     {85, "groups"},
+	"delete-records":      {11, "DeleteRecords"},
+	"get-offsets":         {13, "a command of its own"},
+	"leader-election":     {19, "ElectLeaders"},
+	"log-dirs":            {8, "DescribeLogDirs"},
+	"reassign-partitions": {45, "reassignment"},
+	"verifiable-consumer": {7, "groups"},
+	"verifiable-producer": {8, "a command of its own"},
+	"zookeeper-shell":     {26, "a command of its own"},
+}
+
+// What kz does not have it does not know, and the account says so.
+func TestToolsNotHere(t *testing.T) {
+	sheet := fidelity.Open(t, "tools/not-here")
+	for tool, n := range toolsNotHere {
+		if _, stderr, exit := kz(t, tool); exit == 0 {
+			t.Errorf("%s: exit 0, %q: it exists, so its transcript has to be replayed", tool, stderr)
+		}
+		sheet.AddN(tool, "", fidelity.Refused, n.needs, n.commands)
 	}
 }

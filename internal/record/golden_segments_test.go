@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"kz/internal/fidelity"
 )
 
 // dumpBatch prints a batch as kafka-dump-log does.
@@ -75,6 +77,7 @@ func TestRealSegments(t *testing.T) {
 	if len(files) < 30 {
 		t.Fatalf("only %d segments in testdata", len(files))
 	}
+	sheet := fidelity.Open(t, "files/batches")
 	for _, path := range files {
 		t.Run(strings.TrimPrefix(path, "testdata/segments/"), func(t *testing.T) {
 			segment, err := os.ReadFile(path)
@@ -106,6 +109,7 @@ func TestRealSegments(t *testing.T) {
 			if position != len(segment) || len(want) != 0 {
 				t.Errorf("read %d of %d bytes, %d lines of the dump left", position, len(segment), len(want))
 			}
+			sheet.Add("segments of Kafka's, read batch by batch and record by record", "", fidelity.Same, "")
 		})
 	}
 }

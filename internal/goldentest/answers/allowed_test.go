@@ -27,16 +27,16 @@ const (
 
 var allowedGaps = []allowedGap{
 	{cases: "idempotence/*", field: code, kz: "^UNSUPPORTED_FOR_MESSAGE_FORMAT$", refuses: true,
-		why: "kz has no producer state yet", row: "records of idempotent and transactional producers"},
+		why: "kz has no producer state yet", row: producerState},
 	{cases: "idempotence/*", field: `Topics\[0\]\.Partitions\[0\]\.LogAppendTime`, kz: "^-1$",
-		why: "part of the above", row: "records of idempotent and transactional producers"},
+		why: "part of the above", row: producerState},
 	{cases: "fetch/isolation-level", field: code, kz: "^UNSUPPORTED_FOR_MESSAGE_FORMAT$", refuses: true,
-		why: "kz has no producer state yet", row: "records of idempotent and transactional producers"},
+		why: "kz has no producer state yet", row: producerState},
 	{cases: "produce/transactional-acks-1", field: code, kz: "^UNSUPPORTED_FOR_MESSAGE_FORMAT$", refuses: true,
-		why: "kz has no producer state yet", row: "records of idempotent and transactional producers"},
+		why: "kz has no producer state yet", row: producerState},
 
 	{cases: "produce/*", field: caseStopped, kz: `^creating a topic with message.format.version=0\.\d+\.\d: INVALID_CONFIG$`,
-		why: "kz stores format 2 only", row: "`message.format.version` below 0.11.0 on a topic"},
+		why: "kz stores format 2 only", row: formats01},
 	{cases: "produce/codec-bit-with-plain-data", field: code, kz: "^INVALID_RECORD$",
 		why: "Kafka's decompressors throw what nobody catches", row: "compressed records that cannot be decompressed"},
 	{cases: "produce/codec-5", field: code, kz: "^UNSUPPORTED_COMPRESSION_TYPE$",

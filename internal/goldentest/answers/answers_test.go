@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"kz/internal/fidelity"
 )
 
 // alone matches the cases that look at the clock or change something that all cases share.
@@ -20,23 +22,23 @@ func TestAnswers(t *testing.T) {
 	}
 	want := golden(t, "golden")
 	e := start(t, false)
-	var count tally
+	count := newTally(fidelity.Open(t, "answers/golden"), "golden")
 	t.Run("together", func(t *testing.T) {
 		for _, c := range cases {
 			if !alone.MatchString(c.name) && !special(c.name) {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					e.check(t, c, want[c.name], &count)
+					e.check(t, c, want[c.name], count)
 				})
 			}
 		}
 	})
 	for _, c := range cases {
 		if alone.MatchString(c.name) {
-			t.Run(c.name, func(t *testing.T) { e.check(t, c, want[c.name], &count) })
+			t.Run(c.name, func(t *testing.T) { e.check(t, c, want[c.name], count) })
 		}
 	}
-	count.report(t, "golden")
+	count.report(t)
 	if count.cases == len(registered()) && !t.Failed() {
 		reportUnused(t, func(a allowedGap) bool { return !special(a.cases) })
 	}
@@ -44,16 +46,17 @@ func TestAnswers(t *testing.T) {
 
 // The cases that need a cluster for themselves: nobody has used it yet, or broker 3 is stopped.
 func TestAnswersOfOtherClusters(t *testing.T) {
+	sheet := fidelity.Open(t, "answers/other-clusters")
 	for _, kind := range []string{"fresh", "down"} {
 		want := golden(t, kind)
 		e := start(t, kind == "fresh")
-		var count tally
+		count := newTally(sheet, kind)
 		for _, c := range cases {
 			if strings.HasPrefix(c.name, kind+"/") {
-				t.Run(c.name, func(t *testing.T) { e.check(t, c, want[c.name], &count) })
+				t.Run(c.name, func(t *testing.T) { e.check(t, c, want[c.name], count) })
 			}
 		}
-		count.report(t, kind)
+		count.report(t)
 		if count.cases > 0 && !t.Failed() {
 			reportUnused(t, func(a allowedGap) bool { return strings.HasPrefix(a.cases, kind+"/") })
 		}
@@ -76,8 +79,8 @@ func (e *environment) check(t *testing.T, c testCase, want []exchange, count *ta
 		t.Fatal("the golden file has no such case")
 	}
 	got, why := e.runCase(t, c)
-	var words []string // one for each answer
-	wrote := false     // a step that was refused would have written
+	var outcomes []outcome // one for each answer
+	lost := ""             // what is missing of which a step that was refused would have written something
 	for i, g := range got {
 		if i >= len(want) {
 			t.Fatalf("step %d is one more than Kafka was asked", g.Step)
@@ -87,43 +90,19 @@ func (e *environment) check(t *testing.T, c testCase, want []exchange, count *ta
 			t.Fatalf("step %d asks something else:\nKafka was asked %s %s v%v %s\nkz is asked %s %s v%v %s", g.Step, w.To, w.API, w.Version, w.Request, g.To, g.API, g.Version, g.Request)
 		}
 		if g.refused {
-			words = append(words, refused)
-			wrote = wrote || g.API == "Produce"
+			outcomes = append(outcomes, outcome{refused, unserved(g.API)})
+			if g.API == "Produce" {
+				lost = unserved(g.API)
+			}
 			continue
 		}
-		var bad []gap
-		isAllowed, isAfter, isRefused := false, false, false
-		all := gaps("", asServed(w), canonical(t, g.Answer))
-		for _, d := range all {
-			if a := allow(c.name, g.Step, d); a != nil && a.refuses {
-				wrote, isRefused = true, true
-			}
-		}
-		for _, d := range all {
-			switch {
-			case allow(c.name, g.Step, d) != nil:
-				isAllowed = true
-			case wrote && afterWrite.MatchString(d.Field):
-				isAfter = true
-			default:
-				bad = append(bad, d)
-			}
-		}
-		switch {
-		case len(bad) > 0:
+		o, bad := judge(c.name, g.Step, gaps("", asServed(w), canonical(t, g.Answer)), &lost)
+		outcomes = append(outcomes, o)
+		if o.word == wrong {
 			t.Errorf("step %d, %s v%v to %s, %s", g.Step, g.API, g.Version, g.To, g.Request)
 			for _, d := range bad {
 				t.Errorf("    %v", d)
 			}
-			words = append(words, wrong)
-		case isRefused:
-			words = append(words, refused)
-		case isAllowed:
-			words = append(words, allowed)
-		case isAfter:
-			words = append(words, after)
-		default:
-			words = append(words, equal)
 		}
 	}
 	rest := len(want) - len(got)
@@ -133,7 +112,38 @@ func (e *environment) check(t *testing.T, c testCase, want []exchange, count *ta
 	if why != "" && !strings.HasSuffix(why, "is not served") && allow(c.name, len(got)+1, gap{Field: caseStopped, KZ: why}) == nil {
 		t.Errorf("the case stopped at step %d: %s", len(got)+1, why)
 	}
-	count.add(want, words)
+	count.add(want, outcomes, missingSystem(why))
+}
+
+// judge finds the outcome of one step, and the gaps that nothing allows. lost is what is missing of
+// which an earlier step would have written something; a step that is such a one sets it.
+func judge(name string, step int, all []gap, lost *string) (o outcome, bad []gap) {
+	o.word = equal
+	for _, d := range all {
+		if a := allow(name, step, d); a != nil && a.refuses {
+			*lost = a.row
+			o = outcome{refused, a.row}
+		}
+	}
+	for _, d := range all {
+		a := allow(name, step, d)
+		switch {
+		case a != nil:
+			if o.word == equal || o.word == after {
+				o = outcome{allowed, a.row}
+			}
+		case *lost != "" && afterWrite.MatchString(d.Field):
+			if o.word == equal {
+				o = outcome{after, *lost}
+			}
+		default:
+			bad = append(bad, d)
+		}
+	}
+	if len(bad) > 0 {
+		o.word = wrong
+	}
+	return o, bad
 }
 
 func versionText(v any) string {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kz/internal/fidelity"
 )
 
 // Of what kz does not serve, everything that Kafka was asked is asked here too, once per API and
@@ -19,13 +21,13 @@ func TestWhatIsNotServedIsRefused(t *testing.T) {
 		written[c.name] = true
 	}
 	asked, missing := map[string]bool{}, map[string]bool{}
-	var count tally // of the cases that are not written here
+	count := newTally(fidelity.Open(t, "answers/unwritten"), "unwritten") // of the cases that are not written here
 	for _, file := range []string{"golden", "fresh", "down"} {
 		all := golden(t, file)
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			steps := all[name]
 			if !written[name] {
-				count.add(steps, nil)
+				count.add(steps, nil, firstRefused(steps))
 				missing[name] = allServed(steps)
 			}
 			for _, x := range steps {
@@ -45,7 +47,17 @@ func TestWhatIsNotServedIsRefused(t *testing.T) {
 		t.Errorf("all that %s asks is served now: write the case", name)
 	}
 	t.Logf("%d APIs and versions are refused", len(asked))
-	count.report(t, "unwritten")
+	count.report(t)
+}
+
+// firstRefused is the API that keeps a case from being written.
+func firstRefused(steps []exchange) string {
+	for _, x := range steps {
+		if !x.served() {
+			return unserved(x.API)
+		}
+	}
+	return ""
 }
 
 // allServed says whether kz serves all that a case asks.

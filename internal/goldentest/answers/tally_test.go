@@ -1,15 +1,13 @@
 package answers
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
+
+	"kz/internal/fidelity"
 )
 
 // The words of the package comment, and two more: wrong fails the test; unreached answers
@@ -23,60 +21,93 @@ const (
 	wrong     = "wrong"
 )
 
-// tally counts answers by API, version and word.
-type tally struct {
-	mu    sync.Mutex // guards the rest
-	cases int
-	count map[string]map[string]int // "Fetch v11" -> word -> how many
+// An outcome is the word for one answer, and its reason: for allowed a piece of
+// docs/divergence.md, for what was refused the missing system.
+type outcome struct{ word, why string }
+
+// verdict is the word in the account of all comparisons.
+func (o outcome) verdict() fidelity.Verdict {
+	switch o.word {
+	case equal:
+		return fidelity.Same
+	case allowed:
+		if o.why != notServedYet { // it only follows from what was refused before
+			return fidelity.Differs
+		}
+	}
+	return fidelity.Refused
 }
 
-// add counts one case: a word for each of the answers in want that were compared.
-func (c *tally) add(want []exchange, words []string) {
+// tally counts answers by word, and enters each in the account.
+type tally struct {
+	sheet *fidelity.Sheet
+	name  string // of the cluster
+
+	mu    sync.Mutex // guards the rest
+	cases int
+	count map[string]int
+}
+
+func newTally(sheet *fidelity.Sheet, name string) *tally {
+	return &tally{sheet: sheet, name: name, count: map[string]int{}}
+}
+
+// add counts one case: an outcome for each of the answers in want that were compared. What comes
+// after those was not reached, for the reason of the last that was refused, or for stopped.
+func (c *tally) add(want []exchange, got []outcome, stopped string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cases++
 	for i, x := range want {
-		word := unreached
-		if i < len(words) {
-			word = words[i]
+		o := outcome{unreached, stopped}
+		if i < len(got) {
+			o = got[i]
 		} else if !x.served() {
-			word = refused
+			o = outcome{refused, unserved(x.API)}
 		}
-		c.addOne(x, word)
+		c.count[o.word]++
+		what, where := strings.TrimSuffix(fmt.Sprintf("%s v%s", x.API, versionText(x.Version)), " v"), x.Case
+		if o.verdict() != fidelity.Differs {
+			where = "" // only differences are told case by case
+		}
+		c.sheet.Add(what, where, o.verdict(), o.why)
 	}
 }
 
-func (c *tally) addOne(x exchange, word string) {
-	what := strings.TrimSuffix(fmt.Sprintf("%s v%v", x.API, x.Version), " v")
-	if c.count == nil {
-		c.count = map[string]map[string]int{}
-	}
-	if c.count[what] == nil {
-		c.count[what] = map[string]int{}
-	}
-	c.count[what][word]++
-}
-
-// report logs the totals. With KZ_FIDELITY_DIR it also writes them there, a line of JSON for
-// each API and version, for docs/fidelity.md.
-func (c *tally) report(t *testing.T, part string) {
+// report logs the totals.
+func (c *tally) report(t *testing.T) {
 	t.Helper()
-	total := map[string]int{}
-	var lines []byte
-	for _, what := range slices.Sorted(maps.Keys(c.count)) {
-		for word, n := range c.count[what] {
-			total[word] += n
-		}
-		line, err := json.Marshal(map[string]any{"part": "answers/" + part, "what": what, "words": c.count[what]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines = append(append(lines, line...), '\n')
+	t.Logf("%s: %d cases; answers: %v", c.name, c.cases, c.count)
+}
+
+var (
+	needsAPI   = regexp.MustCompile(`^(?:it needs )?(\w+)(?: v\d+, which)? is not served$`)
+	needsOther = map[string]string{"creating a topic with message.format.version": formats01}
+)
+
+// What an answer needs that kz does not have, where that is no API.
+const (
+	producerState = "records of idempotent and transactional producers"
+	formats01     = "`message.format.version` below 0.11.0 on a topic"
+)
+
+// unserved names what is missing for an API, or for a version of one.
+func unserved(api string) string {
+	if r, ok := rangeOf(api); ok {
+		return fmt.Sprintf("%s below v%d", api, r.Min)
 	}
-	t.Logf("%s: %d cases; answers: %v", part, c.cases, total)
-	if dir := os.Getenv("KZ_FIDELITY_DIR"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, "answers-"+part+".jsonl"), lines, 0o644); err != nil {
-			t.Fatal(err)
+	return api
+}
+
+// missingSystem is what a case needs that stopped.
+func missingSystem(why string) string {
+	if m := needsAPI.FindStringSubmatch(why); m != nil {
+		return unserved(m[1])
+	}
+	for begin, system := range needsOther {
+		if strings.HasPrefix(why, begin) {
+			return system
 		}
 	}
+	return why
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kz/internal/clustertest"
+	"kz/internal/fidelity"
 	"kz/internal/zktest"
 	"kz/zkpaths"
 )
@@ -34,6 +35,7 @@ type story struct {
 	c          *clustertest.InProcess
 	zookeeper  string
 	afterwards map[string][]checkpoint
+	sheet      *fidelity.Sheet
 }
 
 // Leaders are stopped, elected cleanly and not, and come back: after each step the
@@ -84,14 +86,14 @@ func TestLeaderEpochsThroughElectionsAndTruncation(t *testing.T) {
 	two.Stop()
 	one.Stop()
 	for _, m := range []*clustertest.Member{one, two} {
-		checkLogDir(t, m.LogDir, filepath.Join("testdata", clustertest.NodeName(m.ID)))
+		checkLogDir(s, m.LogDir, filepath.Join("testdata", clustertest.NodeName(m.ID)))
 	}
 }
 
 func begin(t *testing.T) *story {
 	t.Helper()
 	zk := zktest.Shared(t)
-	s := &story{t: t, zookeeper: zk.Addr + zk.Chroot(), afterwards: map[string][]checkpoint{}}
+	s := &story{t: t, zookeeper: zk.Addr + zk.Chroot(), afterwards: map[string][]checkpoint{}, sheet: fidelity.Open(t, "files/epochs")}
 	f, err := os.Open("testdata/epochs.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -199,5 +201,6 @@ func (s *story) check(after string) {
 			got = string(b)
 			return err == nil && got == want.Content, fmt.Sprintf("%q %v", got, err)
 		})
+		s.sheet.Add("`leader-epoch-checkpoint` of both replicas through elections", after, fidelity.Same, "")
 	}
 }

@@ -6,16 +6,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kz/internal/fidelity"
 )
 
 // notHere are files of a log directory that kz does not have.
 var notHere = map[string]string{
-	"cleaner-offset-checkpoint": "nothing is compacted yet",
+	"cleaner-offset-checkpoint": "compaction; moves between directories",
 }
 
 // checkLogDir compares a log directory after a clean stop with Kafka's: the names of its
 // files, and what the checkpoints say of the story's topics.
-func checkLogDir(t *testing.T, dir, golden string) {
+func checkLogDir(s *story, dir, golden string) {
+	t := s.t
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -28,9 +31,12 @@ func checkLogDir(t *testing.T, dir, golden string) {
 		}
 	}
 	for _, name := range lines(t, filepath.Join(golden, "names.txt")) {
-		if notHere[name] == "" {
-			want = append(want, name)
+		if why := notHere[name]; why != "" {
+			s.sheet.Add("the files of a log directory", name, fidelity.Refused, why)
+			continue
 		}
+		want = append(want, name)
+		s.sheet.Add("the files of a log directory", "", fidelity.Same, "")
 	}
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
@@ -41,6 +47,7 @@ func checkLogDir(t *testing.T, dir, golden string) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s of %s says %q, Kafka's %q", name, dir, got, want)
 		}
+		s.sheet.Add("`"+name+"` after a clean stop", "", fidelity.Same, "")
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kz/internal/clustertest"
+	"kz/internal/fidelity"
 	"kz/internal/zk"
 	"kz/internal/zktest"
 	"kz/zkpaths"
@@ -44,7 +45,7 @@ func TestControllerToForeignBroker(t *testing.T) {
 	create("pre", []int32{1, 2}, []int32{2, 1})
 	clustertest.AwaitISRStored(t, znodes, "pre", 2, 2, 30*time.Second)
 
-	nine := &phases{t: t, b: listen(t), golden: readGolden(t)}
+	nine := &phases{t: t, b: listen(t), golden: readGolden(t), sheet: fidelity.Open(t, "requests/processes")}
 	nine.phase("1", func() { nine.epoch = register(t, znodes, 9, nine.b.l.Addr()) })
 	nine.phase("2", func() { create("m", []int32{1, 9}, []int32{9, 1}, []int32{1, 2}, []int32{2, 9}) })
 	nine.phase("5", func() { addPartition(t, c, "m", 5, []int32{9, 2}) })
@@ -72,6 +73,7 @@ type phases struct {
 	b      *foreignBroker
 	golden map[string][]string
 	epoch  int64 // of broker 9's registration
+	sheet  *fidelity.Sheet
 }
 
 func (n *phases) phase(name string, act func()) {
@@ -102,6 +104,7 @@ func (n *phases) phase(name string, act func()) {
 	if d := cmp.Diff(want, texts); d != "" {
 		n.t.Errorf("phase %s (- Kafka, + kz):\n%s", name, d)
 	}
+	n.sheet.Add("phase "+name, "as processes", fidelity.Same, "")
 }
 
 // onOneConnection: everything from one controller came on one connection, one request at a time, with

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kz/internal/clustertest"
+	"kz/internal/fidelity"
 	"kz/internal/zk"
 	"kz/internal/zkrelay"
 	"kz/internal/zktest"
@@ -49,6 +50,7 @@ type cluster struct {
 	znodes *zk.Client
 	ports  []string // pairs for a Replacer: kz's port, the captured one
 	mark   int64    // zxid at the step's beginning
+	sheet  *fidelity.Sheet
 }
 
 func newCluster(t *testing.T, props ...string) *cluster {
@@ -56,7 +58,8 @@ func newCluster(t *testing.T, props ...string) *cluster {
 	if testing.Short() && t.Name() != "TestStartAndTopics" {
 		t.Skip("with -short (the run with the race detector) only the first group")
 	}
-	c := &cluster{t: t, server: zktest.Start(t), props: maps.Clone(base), nodes: map[string]*clustertest.Node{}}
+	sheet := fidelity.Open(t, "znodes/"+strings.TrimPrefix(t.Name(), "Test"))
+	c := &cluster{t: t, sheet: sheet, server: zktest.Start(t), props: maps.Clone(base), nodes: map[string]*clustertest.Node{}}
 	for i := 0; i+1 < len(props); i += 2 {
 		c.props[props[i]] = props[i+1]
 	}

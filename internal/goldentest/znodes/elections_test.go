@@ -3,6 +3,8 @@ package znodes
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +51,25 @@ func TestElections(t *testing.T) {
 		})
 		c.leader("p-zk", 0, 2)
 	}, unclean)
+	c.step("64-delete-unknown", func() { c.markDeleted("hand", "nope", []byte{}) }, onlyAdmin)
+}
+
+// markDeleted writes what asks for a topic's deletion, and waits until the controller has removed it.
+func (c *cluster) markDeleted(who, topic string, data []byte) {
+	c.t.Helper()
+	path := zkpaths.DeleteTopic(topic)
+	c.byHand(who, func(ctx context.Context, hand *zk.Client) error {
+		return hand.Do(ctx, zk.CreateOp(path, data))[0].Err
+	})
+	c.exists(path, false)
+}
+
+var onlyAdmin = rule{
+	name: "only /admin",
+	why:  "the captured cluster had deleted topics before, which kz does not do yet; all that is written is compared, of the tree what is below /admin",
+	tree: func(zs []znode) []znode {
+		return slices.DeleteFunc(zs, func(z znode) bool { return !strings.HasPrefix(z.Path, "/admin") })
+	},
 }
 
 // allowUnclean changes topic u's config as a broker does that is asked to, and as no broker of kz does
@@ -63,12 +84,13 @@ func (c *cluster) allowUnclean(value string) {
 }
 
 // unclean: the config itself is changed by the test, as kz has no AlterConfigs yet.
-var unclean = ignoring("the test changes the topic's config: AlterConfigs is not served yet", configOfU, "/config/changes")
+var unclean = ignoring("the test changes the topic's config: AlterConfigs is not served yet", "AlterConfigs", configOfU, "/config/changes")
 
-// The controller moves leaders back by itself, by its cached ISR.
+// The controller moves leaders back by itself, by its cached ISR. It removes marks of deletion where
+// that is switched off.
 func TestAutomaticPreferredElection(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "auto.leader.rebalance.enable", "true", "leader.imbalance.check.interval.seconds", "5")
+	c := newCluster(t, "auto.leader.rebalance.enable", "true", "leader.imbalance.check.interval.seconds", "5", "delete.topic.enable", "false")
 	c.mustStart("broker-1", "broker-2")
 	c.topic("a", []int32{2, 1}, []int32{2, 1}, []int32{1, 2})
 	c.step("49-preferred-automatic", func() {
@@ -77,4 +99,6 @@ func TestAutomaticPreferredElection(t *testing.T) {
 		c.leader("a", 0, 2)
 		c.leader("a", 1, 2)
 	})
+	c.topic("d-off", []int32{1})
+	c.step("65-delete-disabled", func() { c.markDeleted("kafka-topics", "d-off", nil) }, onlyAdmin)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kz/internal/fidelity"
 	"kz/internal/zk"
 	"kz/zkpaths"
 )
@@ -38,6 +39,9 @@ func TestFencing(t *testing.T) {
 				w.Parts[1] = op{Op: "what it was asked for", Error: w.Parts[1].Error}
 			}
 		}),
+		about:   func(w write, o *op) bool { return w.Error == "BADVERSION" && len(w.Parts) == 2 && o == &w.Parts[1] },
+		verdict: fidelity.Refused,
+		row:     "reassignment",
 	})
 	c.step("29b-epoch-changed-by-hand", func() {
 		c.byHand("hand", func(ctx context.Context, hand *zk.Client) error {

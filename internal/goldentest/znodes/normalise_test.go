@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"kz/internal/fidelity"
 )
 
 // A rule removes one thing that time or chance decides, from kz's writes and from Kafka's alike.
@@ -13,6 +15,12 @@ type rule struct {
 	name, why string
 	writes    func([]write) []write
 	tree      func([]znode) []znode
+
+	// For the account: which operations it takes from the comparison, and what they are then. Rules that
+	// only make equal what time or chance decides have neither.
+	about   func(w write, o *op) bool
+	verdict fidelity.Verdict
+	row     string // a piece of docs/divergence.md, or the missing system
 }
 
 // always are the rules of every step. Two more are in how lines are compared: order counts only inside
@@ -205,8 +213,8 @@ func nameLists(path, data string, lists map[string]string) string {
 	return listOf.ReplaceAllString(data, `"$1":R$1`)
 }
 
-// ignoring leaves paths out, on both sides.
-func ignoring(why string, paths ...string) rule {
+// ignoring leaves paths out, on both sides, because kz lacks the system that writes there.
+func ignoring(why, system string, paths ...string) rule {
 	hit := func(p string) bool {
 		return slices.ContainsFunc(paths, func(x string) bool { return p == x || strings.HasPrefix(p, x+"/") })
 	}
@@ -215,6 +223,10 @@ func ignoring(why string, paths ...string) rule {
 		why:    why,
 		writes: without(func(w write) bool { return slices.ContainsFunc(w.ops(), func(o *op) bool { return hit(o.Path) }) }),
 		tree:   func(zs []znode) []znode { return slices.DeleteFunc(zs, func(z znode) bool { return hit(z.Path) }) },
+
+		about:   func(_ write, o *op) bool { return hit(o.Path) },
+		verdict: fidelity.Refused,
+		row:     system,
 	}
 }
 

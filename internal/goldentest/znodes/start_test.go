@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kz/internal/clustertest"
+	"kz/internal/fidelity"
 	"kz/zkpaths"
 )
 
@@ -66,6 +67,9 @@ var guarded = rule{
 			w.Expected = nil
 		}
 	}),
+	about:   func(_ write, o *op) bool { return o.Op == "setData" && path.Dir(o.Path) == zkpaths.Topics },
+	verdict: fidelity.Differs,
+	row:     "of two clients that add partitions to one topic at once the last one wins",
 }
 
 // askFor asks one broker for a topic's metadata as a producer does, which creates it.
