@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	ucli "github.com/urfave/cli/v2"
@@ -109,6 +110,9 @@ func runZooKeeper(ctx context.Context, e *env, cfg zkserver.Config, warnings []s
 	}
 	s := zkserver.New(cfg)
 	if err := s.Start(); err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return exitf(exitFailed, "kz zookeeper: cannot start: %v\nSomebody serves there already; choose another port with --port.", err)
+		}
 		return exitf(exitFailed, "kz zookeeper: cannot start: %v", err)
 	}
 	if cfg.Dir == "" {

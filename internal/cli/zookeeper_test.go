@@ -134,6 +134,17 @@ func TestKzZooKeeperServesKeepsAndTells(t *testing.T) {
 	}
 }
 
+func TestKzZooKeeperOnAPortInUse(t *testing.T) {
+	addr, _, end := startZooKeeper(t, "--memory")
+	defer end()
+	_, port, _ := strings.Cut(addr, ":")
+	var out, errs bytes.Buffer
+	code := run(t.Context(), &env{stdout: &out, stderr: &errs, network: link.TCP{}}, []string{"kz", "zookeeper", "--memory", "--port", port})
+	if code != exitFailed || !strings.Contains(errs.String(), addr) || !strings.Contains(errs.String(), "--port") {
+		t.Errorf("exit %d: %s", code, &errs)
+	}
+}
+
 func TestKzZooKeeperInMemory(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

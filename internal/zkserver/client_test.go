@@ -41,7 +41,7 @@ type client struct {
 	lastZxid int64
 }
 
-const answerWithin = 20 * time.Second
+const answerWithin = 60 * time.Second
 
 func dial(t testing.TB, network link.Network, addr string) net.Conn {
 	t.Helper()

@@ -18,9 +18,9 @@ import (
 // childDir makes this test binary a server on a directory, to be killed.
 const childDir = "KZ_ZKSERVER_CHILD"
 
-// serveAsChild runs until somebody kills it.
+// serveAsChild runs until somebody kills it. Its ticks are short, and so sessions may be.
 func serveAsChild(dir string) {
-	s := New(Config{Addr: "127.0.0.1:0", Dir: dir, SnapshotEvery: 500, MaxSessionTimeout: time.Minute, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel)})
+	s := New(Config{Addr: "127.0.0.1:0", Dir: dir, SnapshotEvery: 500, Tick: 100 * time.Millisecond, MaxSessionTimeout: time.Minute, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel)})
 	if err := s.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -34,6 +34,12 @@ func serveAsChild(dir string) {
 
 // spawn starts a child and returns where it listens.
 func spawn(t *testing.T, dir string) (addr string, kill func()) {
+	t.Helper()
+	addr, _, kill = spawnProcess(t, dir)
+	return addr, kill
+}
+
+func spawnProcess(t *testing.T, dir string) (addr string, p *os.Process, kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+dir)
@@ -51,7 +57,7 @@ func spawn(t *testing.T, dir string) (addr string, kill func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(line), kill
+	return strings.TrimSpace(line), cmd.Process, kill
 }
 
 // kill -9 under load, again and again: every write that was answered is there afterwards,

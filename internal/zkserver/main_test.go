@@ -18,7 +18,11 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	zktest.StopShared()
-	if err := goleak.Find(); err != nil && code == 0 {
+	err := goleak.Find()
+	for tries := 0; err != nil && tries < 20; tries++ { // each waits a second or two
+		err = goleak.Find()
+	}
+	if err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -297,23 +296,4 @@ func TestOneServerPerDirectory(t *testing.T) {
 	}
 	s.Stop()
 	start(t, Config{Dir: dir})
-}
-
-// A log that cannot be written ends the server: what it cannot keep it does not answer.
-func TestUnwritableLogEndsTheServer(t *testing.T) {
-	s := start(t, Config{Dir: t.TempDir()})
-	c := join(t, s.Addr(), connectRequest{timeout: 30000})
-	c.must(create("/kept", ""))
-	s.on(func() { s.log.file.Close() })
-	if _, _, err := c.await(c.send(opCreate, encodeOperation(create("/lost", "")))); err == nil {
-		t.Error("a write that is not on disk was answered")
-	}
-	select {
-	case <-s.Done():
-	case <-time.After(answerWithin):
-		t.Fatal("the server goes on")
-	}
-	if s.Err() == nil {
-		t.Error("it does not say why")
-	}
 }
