@@ -72,10 +72,10 @@ func runCell(t *testing.T, c *clustertest.InProcess, znodes *zk.Client, topic st
 	must(t, clustertest.CreateAssigned(cl, topic, [][]int32{{1, 2, 3}}, "min.insync.replicas", x.min,
 		"unclean.leader.election.enable", fmt.Sprint(x.fate == uncleanl)))
 	clustertest.AwaitISR(t, cl, topic, 3, 60*time.Second)
-	clustertest.Eventually(t, 30*time.Second, "broker 1 to know that it leads", func() (bool, string) {
+	clustertest.Eventually(t, 60*time.Second, "broker 1 to know that it leads", func() (bool, string) {
 		return logEnd(c, 1, topic) == 0, "it has no such replica"
 	})
-	base, _, err := clustertest.Produce(c.Brokers[1].Addr, topic, 0, -1, 30*time.Second, names("before", 10))
+	base, _, err := clustertest.Produce(c.Brokers[1].Addr, topic, 0, -1, 60*time.Second, names("before", 10))
 	must(t, err)
 	if len(base) != 10 {
 		t.Fatalf("%d of 10 records acknowledged by a healthy cluster", len(base))
@@ -93,7 +93,7 @@ func runCell(t *testing.T, c *clustertest.InProcess, znodes *zk.Client, topic st
 	acked, codes, err := clustertest.Produce(c.Brokers[1].Addr, topic, 0, x.acks, 200*time.Millisecond, sent)
 	must(t, err)
 	if x.acks == 0 { // the leader has them once its log end says so
-		clustertest.Eventually(t, 30*time.Second, "the leader to append", func() (bool, string) {
+		clustertest.Eventually(t, 60*time.Second, "the leader to append", func() (bool, string) {
 			return logEnd(c, 1, topic) >= 30, fmt.Sprint(logEnd(c, 1, topic))
 		})
 	}

@@ -42,7 +42,7 @@ func doubleFailover(t *testing.T, g *clustertest.Ground) {
 		must(t, cl.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte(value)}).FirstErr())
 	}
 	produce("m1")
-	clustertest.Eventually(t, 30*time.Second, "every replica to know m1 as committed", func() (bool, string) {
+	clustertest.Eventually(t, 60*time.Second, "every replica to know m1 as committed", func() (bool, string) {
 		return marks(c, topic, 1, 2, 3) == "1:1/1 2:1/1 3:1/1", marks(c, topic, 1, 2, 3)
 	})
 
@@ -92,7 +92,7 @@ func doubleFailover(t *testing.T, g *clustertest.Ground) {
 	c.Brokers[2].Start()
 	clustertest.AwaitISR(t, cl, topic, 3, 60*time.Second)
 	produce("m3")
-	clustertest.Eventually(t, 30*time.Second, "equal replicas", func() (bool, string) {
+	clustertest.Eventually(t, 60*time.Second, "equal replicas", func() (bool, string) {
 		return marks(c, topic, 1, 2, 3) == "1:3/3 2:3/3 3:3/3", marks(c, topic, 1, 2, 3)
 	})
 	for _, wrong := range clustertest.TwoLeadersInOneEpoch(c.Events()) {

@@ -28,6 +28,7 @@ type Ground struct {
 	Network   link.Network
 	Zookeeper Zookeeper
 	Dir       string // for the brokers; goes with the test
+	Virtual   bool   // time is: what takes long takes no time, and what takes no time is exact
 
 	addr func(id int32) string // where a broker listens
 }
@@ -48,7 +49,7 @@ func Bubble(t testing.TB) *Ground {
 	t.Cleanup(func() { time.Sleep(time.Minute) })
 	network := link.NewMemory()
 	return &Ground{
-		Network: network, Zookeeper: startEmbedded(t, network, "zookeeper:2181", filepath.Join(dir, "zookeeper")), Dir: dir,
+		Network: network, Zookeeper: startEmbedded(t, network, "zookeeper:2181", filepath.Join(dir, "zookeeper")), Dir: dir, Virtual: true,
 		addr: func(id int32) string { return fmt.Sprintf("127.0.0.1:%d", 9090+id) },
 	}
 }

@@ -39,7 +39,7 @@ func TestJavaTools(t *testing.T) {
 
 	contains(run(nil, "kafka-topics", "--bootstrap-server", seeds, "--create", "--topic", "java", "--partitions", "2", "--replication-factor", "3", "--config", "min.insync.replicas=2"), "Created topic java.")
 	contains(run(nil, "kafka-topics", "--zookeeper", c.Zookeeper, "--create", "--topic", "straight", "--partitions", "3", "--replication-factor", "2"), "Created topic straight.")
-	clustertest.AwaitISR(t, c.Client(), "straight", 2, 30*time.Second)
+	clustertest.AwaitISR(t, c.Client(), "straight", 2, 60*time.Second)
 	list := run(nil, "kafka-topics", "--bootstrap-server", seeds, "--list")
 	contains(list, "java\n")
 	contains(list, "straight\n")
@@ -53,7 +53,7 @@ func TestJavaTools(t *testing.T) {
 	run(nil, "kafka-topics", "--bootstrap-server", seeds, "--alter", "--topic", "java", "--partitions", "3")
 	contains(run(nil, "kafka-topics", "--bootstrap-server", seeds, "--describe", "--topic", "java"), "PartitionCount: 3")
 	run(nil, "kafka-topics", "--zookeeper", c.Zookeeper, "--alter", "--topic", "java", "--partitions", "4")
-	clustertest.AwaitISR(t, c.Client(), "java", 3, 30*time.Second)
+	clustertest.AwaitISR(t, c.Client(), "java", 3, 60*time.Second)
 
 	const n = 5000
 	run(numbers(n), "kafka-console-producer", "--bootstrap-server", seeds, "--topic", "straight", "--request-required-acks", "all")

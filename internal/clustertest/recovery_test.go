@@ -151,7 +151,7 @@ func TestTwoThousandPartitions(t *testing.T) {
 	for _, n := range c.Sorted() {
 		t.Logf("broker %d: %d MB resident", n.ID, residentMB(t, n.Pid()))
 	}
-	controller := c.Controller(30 * time.Second)
+	controller := c.Controller(60 * time.Second)
 	victim := c.Nodes[1+controller%3] // not the controller
 	victim.Kill()
 	gone := time.Now()

@@ -22,7 +22,7 @@ func TestZombieLeaderIsFenced(t *testing.T) {
 	cl := c.Client()
 	const topic = "orders"
 	clustertest.CreateTopic(t, cl, topic, 1, 3, "min.insync.replicas", "2")
-	controller := c.Controller(30 * time.Second)
+	controller := c.Controller(60 * time.Second)
 	zombie := c.Nodes[clustertest.Leader(t, cl, topic, 0)]
 	if zombie.ID == controller { // this test is about the leader alone
 		zombie = c.MoveLeader(cl, topic, 0)
@@ -69,7 +69,7 @@ func TestZombieControllerWritesNothing(t *testing.T) {
 	zk := zktest.Start(t)
 	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
 	cl := c.Client()
-	old := c.Nodes[c.Controller(30*time.Second)]
+	old := c.Nodes[c.Controller(60*time.Second)]
 	const topic, partitions = "half", 300
 	var others []string
 	for _, n := range c.Sorted() {
@@ -85,7 +85,7 @@ func TestZombieControllerWritesNothing(t *testing.T) {
 		_, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, 3, nil, topic)
 		created <- err
 	}()
-	clustertest.Eventually(t, 30*time.Second, "the first state node of the topic", func() (bool, string) {
+	clustertest.Eventually(t, 60*time.Second, "the first state node of the topic", func() (bool, string) {
 		txns, err := clustertest.ReadTxnLog(zk.DataDir())
 		if err != nil {
 			return false, err.Error()

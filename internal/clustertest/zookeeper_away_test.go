@@ -31,7 +31,7 @@ func TestZookeeperAwayForHalfAMinute(t *testing.T) {
 	zk.Stop()
 	away := time.Now()
 	for time.Since(away) < 30*time.Second {
-		w.AwaitEveryPartition(t, 30*time.Second)
+		w.AwaitEveryPartition(t, 60*time.Second)
 	}
 	during, err := clustertest.Partitions(cl, topic)
 	if err != nil {
