@@ -200,12 +200,16 @@ func printCluster(e *env, s up.Snapshot) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, n.Address, n.State, pid)
 	}
 	_ = w.Flush()
-	if p, err := up.ProfileNamed(s.Profile); err == nil && len(p.Changed) > 0 {
-		var changed []string
-		for _, c := range p.Changed {
-			changed = append(changed, fmt.Sprintf("%s=%s (Kafka: %s)", c.Key, c.Value, c.Kafka))
+	var changed []string
+	for _, c := range s.Changed {
+		whose := "Kafka"
+		if c.Key == "tickTime" {
+			whose = "ZooKeeper"
 		}
-		fmt.Fprintf(e.stdout, "profile %s: %s\n", p.Name, strings.Join(changed, ", "))
+		changed = append(changed, fmt.Sprintf("%s=%s (%s: %s)", c.Key, c.Value, whose, c.Kafka))
+	}
+	if len(changed) > 0 {
+		fmt.Fprintf(e.stdout, "profile %s: %s\n", s.Profile, strings.Join(changed, ", "))
 	}
 	fmt.Fprintf(e.stdout, "next: kz topics --bootstrap-server %s --list\n", s.Bootstrap[0])
 }

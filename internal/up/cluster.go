@@ -22,6 +22,8 @@ type Config struct {
 	ZooPort   int           // of the embedded ZooKeeper; unused with ZooKeeper
 	ZooKeeper string        // host:port of one that runs already; "": start the embedded one
 	Profile   Profile
+
+	slowWait time.Duration // of tests; 0: see slowWait
 }
 
 // ErrPortTaken is in the error of a start that found a port in use.
@@ -177,7 +179,7 @@ func answers(addr string) bool {
 // Stop asks all brokers to stop, then ZooKeeper, which they need until the end. What
 // has not ended when ctx ends is killed.
 func (c *Cluster) Stop(ctx context.Context) {
-	c.close()
+	c.beginClose()
 	var all sync.WaitGroup
 	for _, id := range c.IDs() {
 		if b := c.broker(id); b != nil {
@@ -193,7 +195,7 @@ func (c *Cluster) Stop(ctx context.Context) {
 
 // Kill ends everything at once.
 func (c *Cluster) Kill() {
-	c.close()
+	c.beginClose()
 	for _, id := range c.IDs() {
 		if b := c.broker(id); b != nil {
 			b.kill()
@@ -205,8 +207,8 @@ func (c *Cluster) Kill() {
 	c.closeEvents()
 }
 
-// close lets nothing be started any more.
-func (c *Cluster) close() {
+// beginClose lets nothing be started any more.
+func (c *Cluster) beginClose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closing = true

@@ -210,10 +210,7 @@ func (x *marks) offset(since int64) int64 {
 // end, which a kill left. No file is an empty one.
 func repairEvents(path string, x *marks) (last int64, err error) {
 	err = readEventLines(path, 0, func(line []byte) error {
-		var head eventHead
-		if json.Unmarshal(line, &head) == nil {
-			last = max(last, head.Seq)
-		}
+		last = max(last, seqOf(line))
 		x.add(last, len(line)+1)
 		return nil
 	})

@@ -2,7 +2,9 @@ package up
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 )
 
 // A Setting is one value of server.properties in a profile, beside Kafka's.
@@ -40,6 +42,24 @@ func layout(brokers int) []Setting {
 		{"default.replication.factor", fmt.Sprint(copies), "1"},
 		{"min.insync.replicas", fmt.Sprint(max(1, copies-1)), "1"},
 	}
+}
+
+// zooTick is ZooKeeper's own default of tickTime.
+const zooTick = 2 * time.Second
+
+// changed is all that differs: the profile's waits, the layout, and how often our ZooKeeper
+// looks at its sessions.
+func (c *Cluster) changed() []Setting {
+	all := slices.Clone(c.cfg.Profile.Changed)
+	for _, s := range layout(len(c.cfg.Ports)) {
+		if s.Value != s.Kafka {
+			all = append(all, s)
+		}
+	}
+	if tick, err := time.ParseDuration(c.cfg.Profile.tick); err == nil && tick != zooTick && c.cfg.ZooKeeper == "" {
+		all = append(all, Setting{"tickTime", fmt.Sprint(tick.Milliseconds()), fmt.Sprint(zooTick.Milliseconds())})
+	}
+	return all
 }
 
 // ProfileNamed finds a profile.

@@ -2,6 +2,7 @@ package up
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -15,7 +16,7 @@ import (
 func ReadEvents(dir string, since int64, each func(Event) error) error {
 	return readEventLines(filepath.Join(dir, eventsFile), 0, func(line []byte) error {
 		var ev Event
-		if !decodeEvent(line, &ev) || ev.Seq <= since {
+		if seqOf(line) <= since || !decodeEvent(line, &ev) {
 			return nil
 		}
 		return each(ev)
@@ -48,3 +49,23 @@ func readEventLines(path string, from int64, each func(line []byte) error) error
 }
 
 func decodeEvent(line []byte, ev *Event) bool { return json.Unmarshal(line, ev) == nil }
+
+// seqOf reads the number with which every line begins, and nothing else of it; 0: it is
+// no event.
+func seqOf(line []byte) int64 {
+	number, ok := bytes.CutPrefix(line, []byte(`{"seq":`))
+	if !ok {
+		return 0
+	}
+	seq := int64(0)
+	for _, c := range number {
+		if c < '0' || c > '9' || seq > maxSeq {
+			break
+		}
+		seq = seq*10 + int64(c-'0')
+	}
+	return seq
+}
+
+// maxSeq is far beyond what a cluster does.
+const maxSeq = 1 << 56

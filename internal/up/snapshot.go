@@ -20,15 +20,16 @@ type Node struct {
 
 // A Snapshot is the whole cluster as it is now.
 type Snapshot struct {
-	State      string   `json:"state,omitempty"` // "starting", "running", "stopping", under a supervisor
-	Dir        string   `json:"dir"`
-	Profile    string   `json:"profile"`
-	ZooKeeper  string   `json:"zookeeper"`
-	Bootstrap  []string `json:"bootstrap"`
-	Supervisor int      `json:"supervisor,omitempty"` // the supervisor's process id
-	Nodes      []Node   `json:"nodes"`                // ZooKeeper first, then brokers by id
-	Faults     []Fault  `json:"faults"`               // in force or armed
-	LastSeq    int64    `json:"lastSeq"`              // of the merged events
+	State      string    `json:"state,omitempty"` // "starting", "running", "stopping", under a supervisor
+	Dir        string    `json:"dir"`
+	Profile    string    `json:"profile"`
+	Changed    []Setting `json:"changed"` // what differs from Kafka's defaults, and ZooKeeper's
+	ZooKeeper  string    `json:"zookeeper"`
+	Bootstrap  []string  `json:"bootstrap"`
+	Supervisor int       `json:"supervisor,omitempty"` // the supervisor's process id
+	Nodes      []Node    `json:"nodes"`                // ZooKeeper first, then brokers by id
+	Faults     []Fault   `json:"faults"`               // in force or armed
+	LastSeq    int64     `json:"lastSeq"`              // of the merged events
 }
 
 // IDs are the brokers' ids in order, whether they run or not.
@@ -36,7 +37,7 @@ func (c *Cluster) IDs() []int32 { return slices.Sorted(maps.Keys(c.cfg.Ports)) }
 
 // Snapshot looks at every process.
 func (c *Cluster) Snapshot() Snapshot {
-	s := Snapshot{Dir: c.cfg.Dir, Profile: c.cfg.Profile.Name, ZooKeeper: c.ZooKeeper(), Bootstrap: c.Bootstrap(), Faults: c.Faults()}
+	s := Snapshot{Dir: c.cfg.Dir, Profile: c.cfg.Profile.Name, Changed: c.changed(), ZooKeeper: c.ZooKeeper(), Bootstrap: c.Bootstrap(), Faults: c.Faults()}
 	if m := c.merged(); m != nil {
 		s.LastSeq = m.last()
 	}

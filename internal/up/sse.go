@@ -1,10 +1,11 @@
 package up
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 )
@@ -43,14 +44,11 @@ func (s *Supervisor) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	for {
 		more := stream.More()
-		events, err := stream.Next()
+		sent, err := s.sendMore(w, out, stream)
 		if err != nil {
 			return
 		}
-		if len(events) > 0 {
-			if s.sendEvents(w, out, events) != nil {
-				return
-			}
+		if sent {
 			continue
 		}
 		select {
@@ -62,8 +60,8 @@ func (s *Supervisor) serveEvents(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-s.leaving: // closed after the last event was written
-			for events, err := stream.Next(); err == nil && len(events) > 0 && s.sendEvents(w, out, events) == nil; {
-				events, err = stream.Next()
+			for sent, err := s.sendMore(w, out, stream); sent && err == nil; {
+				sent, err = s.sendMore(w, out, stream)
 			}
 			return
 		}
@@ -84,24 +82,32 @@ func sinceOf(r *http.Request) (int64, error) {
 	return 0, nil
 }
 
-func (s *Supervisor) sendEvents(w io.Writer, out *http.ResponseController, events []Event) error {
+// sendMore sends what there is, up to a chunk. The lines of the file are the data.
+func (s *Supervisor) sendMore(w io.Writer, out *http.ResponseController, stream *Stream) (sent bool, err error) {
 	var text []byte
-	for _, ev := range events {
-		line, err := json.Marshal(ev)
-		if err != nil {
-			return err
-		}
-		text = fmt.Appendf(text, "id: %d\ndata: %s\n\n", ev.Seq, line)
+	err = stream.lines(func(seq int64, line []byte) {
+		text = fmt.Appendf(text, "id: %d\ndata: %s\n\n", seq, line)
+	})
+	if err != nil || len(text) == 0 {
+		return false, err
 	}
-	return s.send(w, out, string(text))
+	return true, s.send(w, out, string(text))
 }
 
 func (s *Supervisor) send(w io.Writer, out *http.ResponseController, text string) error {
-	if err := out.SetWriteDeadline(time.Now().Add(slowWait)); err != nil {
+	wait := slowWait
+	if s.cfg.slowWait > 0 {
+		wait = s.cfg.slowWait
+	}
+	if err := out.SetWriteDeadline(time.Now().Add(wait)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(w, text); err != nil {
-		return err
+	_, err := io.WriteString(w, text)
+	if err == nil {
+		err = out.Flush()
 	}
-	return out.Flush()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		s.slow.Add(1)
+	}
+	return err
 }

@@ -71,14 +71,35 @@ func (s *Stream) More() <-chan struct{} { return s.events.more() }
 // Next gives events that were not given yet, perhaps none, at most a few hundred.
 func (s *Stream) Next() ([]Event, error) {
 	var out []Event
-	err := readEventLines(s.events.path, s.at, func(line []byte) error {
-		s.at += int64(len(line)) + 1
+	err := s.lines(func(_ int64, line []byte) {
 		var ev Event
-		if decodeEvent(line, &ev) && ev.Seq > s.seq {
-			s.seq = ev.Seq
+		if decodeEvent(line, &ev) {
 			out = append(out, ev)
 		}
-		if len(out) >= maxChunk {
+	})
+	return out, err
+}
+
+// maxChunk and maxChunkBytes bound what one look takes into memory.
+const (
+	maxChunk      = 256
+	maxChunkBytes = 1 << 20
+)
+
+var errEnough = errors.New("enough for now")
+
+// lines calls each with the lines that were not given yet, as they are in the file, up to
+// the bounds.
+func (s *Stream) lines(each func(seq int64, line []byte)) error {
+	n, size := 0, 0
+	err := readEventLines(s.events.path, s.at, func(line []byte) error {
+		s.at += int64(len(line)) + 1
+		if seq := seqOf(line); seq > s.seq {
+			s.seq = seq
+			each(seq, line)
+			n, size = n+1, size+len(line)
+		}
+		if n >= maxChunk || size >= maxChunkBytes {
 			return errEnough
 		}
 		return nil
@@ -86,10 +107,5 @@ func (s *Stream) Next() ([]Event, error) {
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return out, err
+	return err
 }
-
-// maxChunk bounds what Next holds in memory.
-const maxChunk = 256
-
-var errEnough = errors.New("enough for now")

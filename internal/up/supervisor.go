@@ -41,6 +41,7 @@ type Supervisor struct {
 	asked   chan struct{} // closed when somebody asks for the end
 	ask     sync.Once
 	leaving chan struct{} // closed when followers of events are to end
+	slow    atomic.Int64  // how many of them were too slow
 }
 
 // Supervise claims the directory and serves; the cluster does not run yet. ErrRunning
