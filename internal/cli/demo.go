@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -21,6 +22,8 @@ type demo struct {
 	about string // what it does, for its --help
 	// tell runs the story in dir, which is empty. When it returns, no process of it is left.
 	tell func(ctx context.Context, n *narrator, dir string) (outcome, error)
+	// flags are the story's own; they may set tell.
+	flags func(*demo) []ucli.Flag
 	// unable says, by name, what this system lacks for the story; "" means nothing.
 	unable string
 }
@@ -47,6 +50,14 @@ var demos = []demo{
 			"with acks=1 and acks=all, waits for the next leader, and thaws the old one, which does not know. Counts\n" +
 			"what is lost. Exit code 0: nothing acknowledged with acks=all, and of acks=1 only what the zombie took.",
 		tell: zombieLeader, unable: cannotFreeze,
+	},
+	{
+		name: "which-is-go", usage: "kz and Apache Kafka in one cluster, killed in turn: can a client tell which is which?",
+		about: "Starts a ZooKeeper and three brokers, two of Apache Kafka 2.8.2 and one of kz (or --kz 2), with a topic\n" +
+			"of 30 partitions; kills each with signal 9 while records are written; asks all three the same questions\n" +
+			"and counts the answers that differ. Needs java, and what scripts/reference-kafka.sh fetch gets: without\n" +
+			"them it says so and exits with 3. Exit code 0: no answer differed, no acknowledged record was lost.",
+		flags: whichFlags,
 	},
 }
 
@@ -85,10 +96,14 @@ func demoCommand(e *env) *ucli.Command {
 		UsageText: "kz demo " + strings.Join(demoNames(), "|") + " [-o json]",
 	}
 	for _, d := range demos {
+		flags := []ucli.Flag{&ucli.StringFlag{Name: "o", Value: "text", Usage: "output `FORMAT`: text or json"}}
+		if d.flags != nil {
+			flags = append(flags, d.flags(&d)...)
+		}
 		cmd.Subcommands = append(cmd.Subcommands, &ucli.Command{
 			Name: d.name, Usage: d.usage, Description: d.about,
 			UsageText:    "kz demo " + d.name + " [-o json]",
-			Flags:        []ucli.Flag{&ucli.StringFlag{Name: "o", Value: "text", Usage: "output `FORMAT`: text or json"}},
+			Flags:        flags,
 			OnUsageError: usageError,
 			Action:       func(c *ucli.Context) error { return runDemo(c.Context, e, d, c.String("o"), c.NArg()) },
 		})
@@ -124,6 +139,9 @@ func runDemo(ctx context.Context, e *env, d demo, format string, rest int) error
 	defer os.RemoveAll(dir)
 	n := newNarrator(e, format == "json")
 	out, err := d.tell(ctx, n, dir)
+	if ee := (*exitError)(nil); errors.As(err, &ee) { // it has its own code
+		return err
+	}
 	if err != nil {
 		return exitf(exitFailed, "kz demo: %v", err)
 	}

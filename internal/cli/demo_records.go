@@ -19,6 +19,7 @@ import (
 type demoLoad struct {
 	producer *producer.Producer
 	topic    string
+	spread   int    // over so many partitions, in turn; 0: all to partition 0
 	kind     string // what its records are called: "record", "stale record"
 
 	mu      sync.Mutex // guards the fields below
@@ -42,9 +43,10 @@ func newDemoWriter(bootstrap []string, topic, kind string, tune func(*producer.C
 func (l *demoLoad) send(ctx context.Context) error {
 	l.mu.Lock()
 	l.next++
+	partition := int32(l.next % max(1, l.spread))
 	value := l.kind + " " + strconv.Itoa(l.next)
 	l.mu.Unlock()
-	return l.producer.Send(ctx, producer.Record{Topic: l.topic, Value: []byte(value)}, func(_ int64, _ producer.Metadata, err error) {
+	return l.producer.Send(ctx, producer.Record{Topic: l.topic, Partition: partition, Value: []byte(value)}, func(_ int64, _ producer.Metadata, err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if err == nil {
@@ -158,13 +160,22 @@ func (l *demoLoad) audit(read map[string]int) (lost []string, duplicates int) {
 // readBack reads partition 0 from its first record to its high watermark and counts how
 // often each value is there.
 func readBack(ctx context.Context, bootstrap []string, name string) (map[string]int, error) {
+	return readAllBack(ctx, bootstrap, name, 1)
+}
+
+// readAllBack does so with every partition; each must hold something.
+func readAllBack(ctx context.Context, bootstrap []string, name string, partitions int32) (map[string]int, error) {
 	const atMost = 20 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	c := consumer.New(consumer.DefaultConfig(client.DefaultConfig(bootstrap...)))
 	defer c.Close()
-	c.Assign([]topic.Partition{{Topic: name}}, consumer.Earliest)
-	read := map[string]int{}
+	var all []topic.Partition
+	for p := range partitions {
+		all = append(all, topic.Partition{Topic: name, Partition: p})
+	}
+	c.Assign(all, consumer.Earliest)
+	read, ended := map[string]int{}, map[topic.Partition]bool{}
 	for {
 		fetched, err := c.Poll(ctx)
 		if err != nil {
@@ -182,11 +193,13 @@ func readBack(ctx context.Context, bootstrap []string, name string) (map[string]
 				read[string(r.Value)]++
 				next = r.Offset + 1
 			}
-			end := f.HighWatermark
-			f.Release()
-			if end > 0 && next >= end {
-				return read, nil
+			if end := f.HighWatermark; end > 0 && next >= end {
+				ended[f.Partition] = true
 			}
+			f.Release()
+		}
+		if len(ended) == len(all) {
+			return read, nil
 		}
 	}
 }

@@ -49,13 +49,14 @@ var sees = map[string][]string{
 	"client/admin":    plus(words, "client"),
 	"client/producer": plus(words, "client", "internal/record", "internal/wire"),
 	"client/consumer": plus(words, "client", "internal/record", "internal/wire"),
+	"client/witness":  plus(words, "internal/link", "internal/record", "internal/wire"),
 
 	// The supervisor starts programs and reads their journals and znodes; what is in them it does not know.
 	"internal/nearest": nil,
 	"internal/up":      {"internal/journal", "internal/link", "internal/nearest", "internal/wire", "internal/zk", "zkpaths"},
 
 	"internal/cli": plus(words, "internal/nearest", "internal/link", "internal/record", "internal/zk", "zkpaths", "internal/zkserver", "internal/up", "broker", "broker/admin", "broker/config",
-		"client", "client/admin", "client/producer", "client/consumer"),
+		"client", "client/admin", "client/producer", "client/consumer", "client/witness"),
 
 	// What only tests and measurements use.
 	"internal/zktest":      nil,

@@ -26,6 +26,7 @@ func (x *cell) topicsByEveryWay() {
 		at   []string
 	}{
 		{"kz-tool-by-kafka-broker", x.kzTool, broker(clustertest.Kafka)},
+		{"kz-tool-by-kz-broker", x.kzTool, broker(clustertest.KZ)},
 		{"kz-tool-by-zookeeper", x.kzTool, zookeeper},
 		{"kafka-tool-by-kz-broker", x.kafkaTool, broker(clustertest.KZ)},
 		{"kafka-tool-by-zookeeper", x.kafkaTool, zookeeper},
@@ -119,9 +120,8 @@ func (x *cell) everyCodec() {
 	}
 }
 
-// preferredElection moves leaders by a restart of broker 3 and asks for the preferred ones through the
-// znode, as kafka-preferred-replica-election.sh does.
-func (x *cell) preferredElection() {
+// preferredElection moves leaders by a restart of broker 3 and asks for the preferred ones.
+func (x *cell) preferredElection(ask func(topic string, partitions ...int32)) {
 	x.Helper()
 	const topic = "preferred"
 	if len(x.topics) == 0 || !strings.Contains(strings.Join(x.topics, ","), topic) {
@@ -133,14 +133,15 @@ func (x *cell) preferredElection() {
 	x.leads(topic, 0, 1, 2)
 	x.c.Nodes[3].StartServing()
 	x.settled()
-	x.elect(topic, 0, 1, 2)
+	ask(topic, 0, 1, 2)
 	x.leads(topic, 0, 3)
 	x.leads(topic, 1, 3)
 	x.leads(topic, 2, 1)
 }
 
-// elect writes /admin/preferred_replica_election and waits until the controller has removed it.
-func (x *cell) elect(topic string, partitions ...int32) {
+// byZnode asks as kafka-preferred-replica-election.sh does: it writes /admin/preferred_replica_election and
+// waits until the controller has removed it.
+func (x *cell) byZnode(topic string, partitions ...int32) {
 	x.Helper()
 	var asked []zkpaths.TopicPartition
 	for _, p := range partitions {
@@ -155,6 +156,19 @@ func (x *cell) elect(topic string, partitions ...int32) {
 	})
 }
 
+// byKafkasTool asks with kafka-leader-election.sh, which a kz broker tells who the controller is.
+func (x *cell) byKafkasTool(topic string, partitions ...int32) {
+	x.Helper()
+	for _, p := range partitions[:1] { // a JVM each
+		out := output(x.T, clustertest.ReferenceKafka(x.T), "kafka-leader-election", "--bootstrap-server", x.aNodeOf(clustertest.KZ).Addr,
+			"--election-type", "preferred", "--topic", topic, "--partition", fmt.Sprint(p))
+		if !strings.Contains(out, fmt.Sprintf("Successfully completed leader election (PREFERRED) for partitions %s-%d", topic, p)) {
+			x.Errorf("kafka-leader-election says %q", out)
+		}
+	}
+	x.byZnode(topic, partitions[1:]...)
+}
+
 // leads waits until one of these brokers leads the partition.
 func (x *cell) leads(topic string, partition int32, ids ...int32) {
 	x.Helper()
@@ -167,67 +181,6 @@ func (x *cell) leads(topic string, partition int32, ids ...int32) {
 		}
 		return false, fmt.Sprintf("broker %d leads", leader)
 	})
-}
-
-const loadPartitions = 6
-
-// startLoad begins to produce with acks=all to partitions that brokers of both kinds lead.
-func (x *cell) startLoad() {
-	x.Helper()
-	x.create("orders", loadPartitions, 3, "min.insync.replicas", "2", "segment.bytes", "262144")
-	x.load = clustertest.StartWorkload(x.T, x.c.Seeds(), "orders", loadPartitions, 5, 100, kgo.AllISRAcks())
-	x.load.AwaitEveryPartition(x.T, 60*time.Second)
-}
-
-// underLoad stops, kills and freezes brokers of either kind. afterwards puts the controller back where
-// the cell wants it.
-func (x *cell) underLoad(afterwards func()) {
-	x.Helper()
-	random := seeded(x.T)
-	for _, k := range []clustertest.Kind{clustertest.KZ, clustertest.Kafka} {
-		x.controlledShutdown(x.aNodeOf(k))
-	}
-	afterwards()
-	for round := range rounds(x.T, 3) {
-		x.load.AwaitAcks(x.T, 1+random.Int64N(1500), 60*time.Second)
-		victim, role := x.victim(round)
-		x.Logf("round %d: kill -9 of broker %d (%s), %s", round, victim.ID, victim.Kind, role)
-		victim.Kill()
-		x.load.AwaitEveryPartition(x.T, 90*time.Second)
-		victim.StartServing()
-		x.settled()
-		afterwards()
-	}
-	for _, k := range []clustertest.Kind{clustertest.KZ, clustertest.Kafka} {
-		x.frozenBeyondItsSession(x.aNodeOf(k))
-	}
-	afterwards()
-}
-
-// victim takes in turn a leader of the kind that does not control, a follower of the kind that does, and
-// the controller; every three rounds the kinds of leader and follower change places.
-func (x *cell) victim(round int) (*clustertest.Node, string) {
-	x.Helper()
-	if round%3 == 2 {
-		return x.c.Nodes[x.c.Controller(60*time.Second)], "the controller"
-	}
-	controls, other := x.seats[1], clustertest.Kafka
-	if controls == other {
-		other = clustertest.KZ
-	}
-	kind := []clustertest.Kind{other, controls}[(round%3+round/3)%2]
-	for p := range int32(loadPartitions) {
-		leader := clustertest.Leader(x.T, x.cl, "orders", p)
-		if round%3 == 0 && x.seats[leader] == kind {
-			return x.c.Nodes[leader], fmt.Sprintf("leader of orders-%d", p)
-		}
-		for _, n := range x.c.Sorted() {
-			if round%3 == 1 && x.seats[n.ID] == kind && n.ID != leader {
-				return n, fmt.Sprintf("follower of orders-%d", p)
-			}
-		}
-	}
-	return x.aNodeOf(kind), "which leads nothing"
 }
 
 // controlledShutdown stops a broker with SIGTERM. Its partitions have other leaders before it is gone, so

@@ -3,6 +3,7 @@ package mixedtest_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -25,6 +26,8 @@ type cell struct {
 	load   *clustertest.Workload
 	seats  map[int32]clustertest.Kind // the kind each broker has in this cell, also under KZ_MIXED=kafka
 	topics []string                   // all that were created
+	random *rand.Rand                 // moments and victims
+	kills  int
 }
 
 // newCell starts brokers 1, 2, 3 of these kinds; the first is the controller.
@@ -59,7 +62,7 @@ func TestKzControlsKafka(t *testing.T) {
 	x := newCell(t, clustertest.KZ, clustertest.Kafka, clustertest.Kafka)
 	x.topicsByEveryWay()
 	x.everyCodec()
-	x.preferredElection()
+	x.preferredElection(x.byZnode)
 	x.startLoad()
 	x.underLoad(func() { x.makeController(1) })
 	x.verdict()
@@ -70,7 +73,7 @@ func TestKafkaControlsKz(t *testing.T) {
 	x := newCell(t, clustertest.Kafka, clustertest.KZ, clustertest.KZ)
 	x.topicsByEveryWay()
 	x.everyCodec()
-	x.preferredElection()
+	x.preferredElection(x.byKafkasTool)
 	x.reassignAndDelete()
 	x.startLoad()
 	x.underLoad(func() { x.makeController(1) })
@@ -82,18 +85,29 @@ func TestControllerMovesBetweenKinds(t *testing.T) {
 	x := newCell(t, clustertest.KZ, clustertest.Kafka, clustertest.KZ)
 	x.topicsByEveryWay()
 	x.startLoad()
-	for round := range rounds(t, 1) {
-		for _, to := range []int32{2, 1} {
-			x.makeController(to)
-			x.create(fmt.Sprintf("reign-%d-of-%d", round, to), 3, 3)
-			x.preferredElection()
-			x.controlledShutdown(x.c.Nodes[3])
-			x.load.AwaitEveryPartition(t, 60*time.Second)
-		}
-		// Now each dies in office, and the other kind takes over what it left.
-		x.killController(2)
-		x.killController(1)
+	for _, to := range []int32{2, 1} { // deposed in peace
+		x.makeController(to)
+		x.create(fmt.Sprintf("reign-of-%d", to), 3, 3)
+		x.preferredElection(x.byZnode)
+		x.controlledShutdown(x.aNodeOf(other(x.seats[to])))
+		x.makeController(to)
 	}
+	for round := range rounds(t, 4) {
+		role := []role{aLeader, aFollower}[round/4%2]
+		switch round % 4 {
+		case 0: // dies in office, and the other kind takes over what it left
+			x.killController(2)
+		case 1: // Kafka reigns
+			x.kill(x.victim(role, clustertest.KZ))
+			x.makeController(2)
+		case 2:
+			x.killController(1)
+		case 3: // kz reigns
+			x.kill(x.victim(role, clustertest.Kafka))
+			x.makeController(1)
+		}
+	}
+	x.eachKind(x.frozenBeyondItsSession)
 	x.everyCodec()
 	x.verdict()
 }
@@ -147,21 +161,6 @@ func (x *cell) electWhile(id int32, vacate func()) {
 		got := x.c.Controller(60 * time.Second)
 		return got == id, fmt.Sprintf("%d", got)
 	})
-}
-
-// killController kills the controller with -9 under load, so that broker to is elected.
-func (x *cell) killController(to int32) {
-	x.Helper()
-	x.load.AwaitAcks(x.T, 200, 60*time.Second)
-	old := x.c.Nodes[x.c.Controller(60*time.Second)]
-	x.Logf("kill -9 of controller %d (%s), %d (%s) shall follow", old.ID, old.Kind, to, x.c.Nodes[to].Kind)
-	x.electWhile(to, func() {
-		old.Kill()
-		x.vacate()
-	})
-	x.load.AwaitEveryPartition(x.T, 90*time.Second)
-	old.StartServing()
-	x.settled()
 }
 
 // create makes a topic through a broker and remembers it.

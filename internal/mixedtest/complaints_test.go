@@ -28,6 +28,11 @@ var allowed = []struct{ pattern, why string }{
 	{`^ERROR Uncaught exception in scheduled task 'isr-(expiration|change-propagation)' [\s\S]*SessionExpiredException`, "the broker was frozen"},
 	{`^ERROR \[Controller id=\d+\] Error (while electing or becoming controller|processing event) [\s\S]*(SessionExpiredException|ControllerMovedException)`, "the controller was frozen, or deposed"},
 
+	{`^WARN \[Broker id=\d+\] Ignoring LeaderAndIsr request from controller \d+ .* since its controller epoch \d+ is old\.`, "a controller that was frozen or deposed speaks before it knows; the fence holds, also against itself"},
+	{`^WARN \[Broker id=\d+\] Received update metadata request .* from an old controller \d+ `, "the same"},
+	{`^ERROR \[KafkaApi-\d+\] Error when handling request: .*api=UPDATE_METADATA,[\s\S]*ControllerMovedException`, "the same"},
+	{`^ERROR \[Controller id=\d+ epoch=\d+\] Controller \d+ epoch \d+ failed to change state for partition \S+ from OfflinePartition to OnlinePartition`, "the last in-sync replica is dead, and nobody else may lead"},
+
 	{`^WARN \[Controller id=\d+, targetBrokerId=\d+\] Connection to node \d+ \S+ could not be established\.`, "the controller tries to reach a broker that is dead and not yet given up"},
 	{`^WARN \[RequestSendThread controllerId=\d+\] Controller \d+ epoch \d+ fails to send request [\s\S]*(java\.io\.IOException|java\.lang\.InterruptedException)`, "the same, or the controller resigns while its sender sleeps before another try"},
 	{`^WARN \[RequestSendThread controllerId=\d+\] Controller \d+'s connection to broker .* was unsuccessful [\s\S]*java\.io\.IOException`, "the same"},
@@ -64,6 +69,7 @@ func uncomplaining(t *testing.T, c *clustertest.Processes) {
 // allowedOfKz is the same for kz, at ERROR only.
 var allowedOfKz = []struct{ pattern, why string }{
 	{`partition does not change its state error="the Offline election finds no leader; ISR `, "the last in-sync replica is dead; Kafka's state.change.logger has it at ERROR, too"},
+	{`event failed error=SESSIONEXPIRED .*event=reelect`, "the broker was frozen while the office became vacant, and ran for it in a session that was over; the next session runs again. Kafka has it at ERROR, too"},
 }
 
 // kzErrors fails the test with what kz logged as an error beyond that.

@@ -7,9 +7,11 @@
 // topics, and Apache Kafka's log holds no complaint that it would not hold among its own.
 //
 // Where to begin: cells_test.go says who is what; acts_test.go is what is done to each cluster, from
-// topic creation by either kind's tools to kill -9 under load; verdict_test.go is what must hold in the
-// end, with the list of complaints that mean nothing; truncation_test.go lets a leader of one kind come
-// back as the diverged follower of the other; directory_test.go swaps the program over one log directory.
+// topic creation by either kind's tools to controlled shutdown and SIGSTOP; blows_test.go is whom kill -9
+// meets, and when; verdict_test.go is what must hold in the end, and complaints_test.go the list of
+// complaints that mean nothing; truncation_test.go lets a leader of one kind come back as the diverged
+// follower of the other, under a controller of either; directory_test.go swaps the program over one log
+// directory.
 //
 // The rule: whatever Apache Kafka says or does differently beside kz is a fault of kz, or stands in
 // docs/divergence.md.

@@ -20,7 +20,7 @@ import (
 	"kz/zkpaths"
 )
 
-// A pair is a leader and a follower of two kinds, and a controller that takes no part (kz, broker 3).
+// A pair is a leader and a follower of two kinds, and a controller that takes no part (broker 3).
 type pair struct {
 	*testing.T
 	znodes *zk.Client
@@ -29,15 +29,25 @@ type pair struct {
 	cl     *kgo.Client
 }
 
-func newPair(t *testing.T) *pair {
+// underEither runs a test under a controller of each kind; the short form of it has one only.
+func underEither(t *testing.T, short clustertest.Kind, test func(*testing.T, *pair)) {
 	t.Helper()
 	needsKafka(t)
+	for _, k := range []clustertest.Kind{clustertest.KZ, clustertest.Kafka} {
+		if k == short || rounds(t, 1) > 1 {
+			t.Run(string(k)+" controls", func(t *testing.T) { test(t, newPair(t, k)) })
+		}
+	}
+}
+
+func newPair(t *testing.T, controller clustertest.Kind) *pair {
+	t.Helper()
 	x := &pair{T: t, zk: zktest.Start(t)}
 	x.c = clustertest.NewProcesses(t, x.zk.Addr)
 	props := quick("zookeeper.session.timeout.ms", "6000", "replica.lag.time.max.ms", "60000", "log.segment.bytes", "16384") // nobody leaves the ISR by being slow
 	for _, id := range []int32{3, 1, 2} {
 		n := x.c.Add(id, props)
-		if id == 2 {
+		if id == 2 || id == 3 && controller == clustertest.Kafka || os.Getenv("KZ_MIXED") == "kafka" {
 			n.Become(clustertest.Kafka)
 		}
 		n.Start()
@@ -52,7 +62,10 @@ func newPair(t *testing.T) *pair {
 // segments of its own; the old leader comes back far behind and far ahead at once. It must cut exactly
 // what nobody else has, by asking for the end of its epoch, and fetch the rest.
 func TestDivergedLeaderComesBackToTheOtherKind(t *testing.T) {
-	x := newPair(t)
+	underEither(t, clustertest.KZ, divergence)
+}
+
+func divergence(t *testing.T, x *pair) {
 	for i, way := range x.bothWays() {
 		t.Logf("broker %d (%s) leads, %d (%s) takes over", way[0].ID, way[0].Kind, way[1].ID, way[1].Kind)
 		topic := fmt.Sprintf("diverged-%d", i)
@@ -66,7 +79,10 @@ func TestDivergedLeaderComesBackToTheOtherKind(t *testing.T) {
 // The last in-sync replica dies; the other, which had left the ISR before, may lead because the topic
 // allows unclean elections. The dead one comes back and cuts what the new leader never had.
 func TestUncleanElectionAcrossKinds(t *testing.T) {
-	x := newPair(t)
+	underEither(t, clustertest.Kafka, uncleanElection)
+}
+
+func uncleanElection(t *testing.T, x *pair) {
 	for i, way := range x.bothWays() {
 		leader, late := way[0], way[1]
 		t.Logf("broker %d (%s) is the last in sync, %d (%s) is elected uncleanly", leader.ID, leader.Kind, late.ID, late.Kind)

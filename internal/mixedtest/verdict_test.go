@@ -22,16 +22,19 @@ func (x *cell) verdict() {
 	for _, topic := range x.topics {
 		x.c.ReplicasEqual(x.cl, topic, 60*time.Second)
 	}
-	x.load.Check(x.T, x.c.Seeds()).MustBeWhole(x.T)
+	found := x.load.Check(x.T, x.c.Seeds())
+	found.MustBeWhole(x.T)
 	sameMetadata(x.T, x.c)
-	znodesAlike(x.T, x.zk.DataDir(), x.c)
+	elections := znodesAlike(x.T, x.zk.DataDir(), x.c)
 	uncomplaining(x.T, x.c)
 	kzErrors(x.T, x.c)
+	// scripts/mixed.sh gathers these lines.
+	x.Logf("figures: %d kills, %d acknowledged, %d lost, %d elections of a controller, %d client gave up", x.kills, found.Acked, len(found.Lost), elections, x.load.Failed())
 }
 
 // znodesAlike reads ZooKeeper's log: one controller at a time whatever its kind, no epoch backwards, and
-// the same shapes from both kinds.
-func znodesAlike(t *testing.T, dataDir string, c *clustertest.Processes) {
+// the same shapes from both kinds. It returns how many elections of a controller there were.
+func znodesAlike(t *testing.T, dataDir string, c *clustertest.Processes) (elections int) {
 	t.Helper()
 	txns, err := clustertest.ReadTxnLog(dataDir)
 	must(t, err)
@@ -60,6 +63,7 @@ func znodesAlike(t *testing.T, dataDir string, c *clustertest.Processes) {
 	for _, w := range clustertest.TwoLeadersInOneEpoch(c.Events(t)) {
 		t.Errorf("two leaders in one epoch: %s", w)
 	}
+	return len(reigns)
 }
 
 // sameMetadata waits until all brokers tell the same about every topic. Nobody may be at work.
