@@ -78,7 +78,7 @@ func (e *environment) check(t *testing.T, c testCase, want []exchange, count *ta
 	if len(want) == 0 {
 		t.Fatal("the golden file has no such case")
 	}
-	got, why := e.runCase(t, c)
+	got, why := e.runCase(t, c, want)
 	var outcomes []outcome // one for each answer
 	lost := ""             // what is missing of which a step that was refused would have written something
 	for i, g := range got {

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -37,8 +38,9 @@ type T struct {
 	vars      map[string]string // placeholder (without $) -> value used on the wire
 	bin       map[string][]byte // description -> record bytes or other blobs
 	lines     []exchange
-	keepOrder bool // the order of arrays is part of the answer
-	goesOn    bool // though an API is refused that kz does not serve at all
+	want      []exchange // what Kafka answered
+	keepOrder bool       // the order of arrays is part of the answer
+	goesOn    bool       // though an API is refused that kz does not serve at all
 }
 
 // stopped is thrown when a case cannot go on because what it prepares is refused.
@@ -47,8 +49,8 @@ type stopped struct{ why string }
 func (t *T) stop(why string) { panic(stopped{why}) }
 
 // runCase returns what was recorded, and why the case ended early if it did.
-func (e *environment) runCase(tb *testing.T, c testCase) (lines []exchange, why string) {
-	t := &T{tb: tb, env: e, vars: map[string]string{}, bin: map[string][]byte{}}
+func (e *environment) runCase(tb *testing.T, c testCase, want []exchange) (lines []exchange, why string) {
+	t := &T{tb: tb, env: e, want: want, vars: map[string]string{}, bin: map[string][]byte{}}
 	defer func() {
 		if r := recover(); r != nil {
 			s, ok := r.(stopped)
@@ -66,6 +68,17 @@ func (e *environment) runCase(tb *testing.T, c testCase) (lines []exchange, why 
 func (t *T) line(x exchange) {
 	x.Step = len(t.lines) + 1
 	t.lines = append(t.lines, x)
+}
+
+// waitFor is how long to wait for the next answer, where the capture waited for a time of its own: so
+// long if Kafka was silent, else until the answer is here.
+func (t *T) waitFor(captured time.Duration) time.Duration {
+	if i := len(t.lines); i < len(t.want) {
+		if s, ok := t.want[i].Answer.(string); ok && strings.HasPrefix(s, "no answer within ") {
+			return captured
+		}
+	}
+	return patience
 }
 
 // note records something about an exchange that is not an answer: a time, a count.
@@ -140,7 +153,8 @@ func (t *T) names(text func(string) string) []string {
 }
 
 func (t *T) until(what string, ok func() bool) {
-	clustertest.Eventually(t.tb, patience, what, func() (bool, string) { return ok(), "" })
+	t.tb.Helper()
+	clustertest.Eventually(t.tb, patience, what, func() (bool, string) { return ok(), "not yet" })
 }
 
 // topic creates a topic with the unique name $key and waits until every broker knows its leaders.

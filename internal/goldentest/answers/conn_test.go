@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long an answer may take that the case says nothing about.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 var (
 	errClosed = errors.New("connection closed")
@@ -34,7 +34,7 @@ type conn struct {
 	clientID *string
 }
 
-func dial(address string) (net.Conn, error) { return net.DialTimeout("tcp", address, 5*time.Second) }
+func dial(address string) (net.Conn, error) { return net.DialTimeout("tcp", address, patience) }
 
 // conn connects to a broker by its part: the topics of topic() are led by broker 1, broker 2 follows.
 func (t *T) conn(to string) *conn {
@@ -208,7 +208,7 @@ func (p *pending) getWithin(wait time.Duration) kmsg.Response {
 		}
 		return nil
 	}
-	b, err := p.c.readFrame(wait)
+	b, err := p.c.readFrame(t.waitFor(wait))
 	if err == errSilent {
 		p.record(fmt.Sprintf("no answer within %v", wait))
 		return nil
@@ -263,7 +263,7 @@ func (p *pending) quiet() kmsg.Response {
 // raw sends bytes as they are and records what comes back, in hex after the size.
 func (c *conn) raw(what string, b []byte, wait time.Duration) {
 	c.writeBytes(b)
-	answer, err := c.readFrame(wait)
+	answer, err := c.readFrame(c.t.waitFor(wait))
 	out := fmt.Sprintf("%x", answer)
 	if err == errSilent {
 		out = fmt.Sprintf("no answer within %v", wait)

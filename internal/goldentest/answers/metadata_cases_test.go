@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kz/internal/clustertest"
 )
 
 func registerMetadata() {
@@ -45,8 +47,9 @@ func registerMetadata() {
 			c := t.conn("leader")
 			text := `{"Topics":[{"Topic":"$t"}],"AllowAutoTopicCreation":true}`
 			c.do("Metadata", v, text)
-			t.until("auto created topic", func() bool {
-				return c.send("Metadata", v, text).quiet().(*kmsg.MetadataResponse).Topics[0].ErrorCode == 0
+			clustertest.Eventually(t.tb, patience, "the auto created topic", func() (bool, string) {
+				tp := c.send("Metadata", v, text).quiet().(*kmsg.MetadataResponse).Topics[0]
+				return tp.ErrorCode == 0, fmt.Sprint(errorName(tp.ErrorCode), " ", tp.Partitions)
 			})
 			r := c.send("Metadata", v, text).quiet().(*kmsg.MetadataResponse).Topics[0]
 			t.note("leader", "Metadata", v, "the same, later", obj{{"ErrorCode", errorName(r.ErrorCode)}, {"partitions", len(r.Partitions)}, {"replication factor", len(r.Partitions[0].Replicas)}})

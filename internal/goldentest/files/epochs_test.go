@@ -21,6 +21,9 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
+// within is how long anything may take: it is there to end a test that waits for ever.
+const within = 2 * time.Minute
+
 // checkpoint is the content of one file on one of Kafka's brokers after a step of the story.
 type checkpoint struct {
 	After   string
@@ -115,7 +118,7 @@ func begin(t *testing.T) *story {
 func (s *story) topic(name string, configs ...string) {
 	s.t.Helper()
 	cl := s.c.Client()
-	clustertest.Eventually(s.t, 30*time.Second, "topic "+name, func() (bool, string) {
+	clustertest.Eventually(s.t, within, "topic "+name, func() (bool, string) {
 		err := clustertest.CreateAssigned(cl, name, [][]int32{{1, 2}}, append(configs, "segment.index.bytes", "1200", "index.interval.bytes", "64")...)
 		return err == nil, fmt.Sprint(err)
 	})
@@ -131,7 +134,7 @@ func (s *story) send(topic string, acks int, values ...string) {
 	}
 	cl := s.c.Client(kgo.RequiredAcks(required), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	for _, v := range values {
-		ctx, cancel := context.WithTimeout(s.t.Context(), 60*time.Second)
+		ctx, cancel := context.WithTimeout(s.t.Context(), within)
 		r := &kgo.Record{Topic: topic, Key: []byte(v), Value: []byte("value " + v), Timestamp: time.UnixMilli(1600000000000)}
 		err := cl.ProduceSync(ctx, r).FirstErr()
 		cancel()
@@ -143,13 +146,13 @@ func (s *story) send(topic string, acks int, values ...string) {
 
 func (s *story) inSync(topic string, n int) {
 	s.t.Helper()
-	clustertest.AwaitISR(s.t, s.c.Client(), topic, n, 60*time.Second)
+	clustertest.AwaitISR(s.t, s.c.Client(), topic, n, within)
 }
 
 func (s *story) leader(topic string, id int32) {
 	s.t.Helper()
 	cl := s.c.Client()
-	clustertest.Eventually(s.t, 60*time.Second, fmt.Sprintf("broker %d to lead %s", id, topic), func() (bool, string) {
+	clustertest.Eventually(s.t, within, fmt.Sprintf("broker %d to lead %s", id, topic), func() (bool, string) {
 		ps, err := clustertest.Partitions(cl, topic)
 		if err != nil || len(ps) == 0 {
 			return false, fmt.Sprint(err)
@@ -167,7 +170,7 @@ func (s *story) knows(broker int32, topic string, highWatermark int64) {
 	p := kmsg.NewFetchRequestTopicPartition()
 	p.PartitionMaxBytes = 1 << 20
 	req.Topics = []kmsg.FetchRequestTopic{{Topic: topic, Partitions: []kmsg.FetchRequestTopicPartition{p}}}
-	clustertest.Eventually(s.t, 30*time.Second, fmt.Sprintf("broker %d to know the high watermark of %s", broker, topic), func() (bool, string) {
+	clustertest.Eventually(s.t, within, fmt.Sprintf("broker %d to know the high watermark of %s", broker, topic), func() (bool, string) {
 		resp, err := cl.Broker(int(broker)).Request(s.t.Context(), req)
 		if err != nil {
 			return false, err.Error()
@@ -196,7 +199,7 @@ func (s *story) check(after string) {
 	for _, want := range s.afterwards[after] {
 		path := filepath.Join(s.c.Brokers[want.Broker].LogDir, want.File)
 		var got string
-		clustertest.Eventually(s.t, 20*time.Second, fmt.Sprintf("after %q, broker %d, %s to be %q", after, want.Broker, want.File, want.Content), func() (bool, string) {
+		clustertest.Eventually(s.t, within, fmt.Sprintf("after %q, broker %d, %s to be %q", after, want.Broker, want.File, want.Content), func() (bool, string) {
 			b, err := os.ReadFile(path)
 			got = string(b)
 			return err == nil && got == want.Content, fmt.Sprintf("%q %v", got, err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"kz/internal/zk"
 	"kz/zkpaths"
@@ -38,12 +37,13 @@ func TestElections(t *testing.T) {
 	c.allowUnclean("false")
 	c.broker("broker-3").Kill()
 	c.leader("u", 0, -1)
+	c.settle()
 	c.mustStart("broker-2")
 	c.isr("p-zk", 0, 2)
 	c.isr("p-api", 0, 2)
+	c.announced("p-zk-0", "p-api-0")
 	c.allowUnclean("true")
 	c.leader("u", 0, 2)
-	c.quiet(8 * time.Second) // until these ISR changes are announced
 	c.step("46-broker-returns", func() { c.mustStart("broker-3"); c.isr("u", 0, 2) }, unclean)
 	c.step("47-preferred-by-znode", func() {
 		c.byHand("PreferredReplicaLeaderElectionCommand", func(ctx context.Context, hand *zk.Client) error {

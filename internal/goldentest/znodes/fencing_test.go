@@ -3,7 +3,6 @@ package znodes
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -27,7 +26,7 @@ func TestFencing(t *testing.T) {
 			})
 		})
 		asked := c.askToLeave("broker-1", 2)
-		c.quiet(500 * time.Millisecond)
+		c.wrote("broker 1 to try what it was asked for", func(w write) bool { return w.Who == "broker-1" && w.Error == "BADVERSION" })
 		c.relay.Release("broker-1")
 		asked()
 	}, rule{
@@ -62,7 +61,7 @@ func (c *cluster) askToLeave(controller string, id int32) func() {
 	go func() {
 		defer close(done)
 		defer cl.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
 		req := kmsg.NewPtrControlledShutdownRequest()
 		req.BrokerID, req.BrokerEpoch = id, -1

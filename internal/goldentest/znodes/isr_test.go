@@ -12,7 +12,7 @@ import (
 // A frozen follower falls out of the ISR, comes back, and does not fall out when it misses nothing.
 func TestISR(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "replica.lag.time.max.ms", "5000", "zookeeper.session.timeout.ms", "30000")
+	c := newCluster(t, "replica.lag.time.max.ms", "5000", "zookeeper.session.timeout.ms", "60000")
 	c.mustStart("broker-1", "broker-2", "broker-3")
 	c.topic("lag", []int32{1, 2, 3})
 	c.topic("lag2", []int32{2, 3, 1})
@@ -43,7 +43,7 @@ func (c *cluster) quiet(d time.Duration) { <-time.After(d) }
 // does not try again.
 func TestStaleVersion(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "replica.lag.time.max.ms", "5000", "zookeeper.session.timeout.ms", "30000")
+	c := newCluster(t, "replica.lag.time.max.ms", "5000", "zookeeper.session.timeout.ms", "60000")
 	c.mustStart("broker-1", "broker-2", "broker-3")
 	c.topic("lag", []int32{1, 2, 3})
 	c.step("34-stale-zkversion", func() {
@@ -58,7 +58,8 @@ func TestStaleVersion(t *testing.T) {
 		})
 		c.broker("broker-3").Pause()
 		c.produce("broker-1", "lag", 0, 1)
-		c.quiet(14 * time.Second)
+		c.wrote("the leader to try", func(w write) bool { return w.Who == "broker-1" && w.Error == "BADVERSION" })
+		c.quiet(5 * time.Second)
 		c.broker("broker-3").Resume()
 		c.quiet(5 * time.Second)
 	})

@@ -2,6 +2,7 @@ package znodes
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,13 +18,12 @@ import (
 )
 
 func openZk(addr string) (*zk.Client, error) {
-	return zk.Connect(context.Background(), zk.Config{Servers: []string{addr}, SessionTimeout: 20 * time.Second, ConnectionTimeout: 60 * time.Second},
+	return zk.Connect(context.Background(), zk.Config{Servers: []string{addr}, SessionTimeout: 20 * time.Second, ConnectionTimeout: within},
 		link.TCP{}, nil, zerolog.Nop())
 }
 
 const (
-	stepWithin = 45 * time.Second        // until a step's writes must be those captured
-	stepQuiet  = 1200 * time.Millisecond // and then nothing more may be written for so long
+	stepQuiet = 1200 * time.Millisecond // what was captured is there, and then nothing more may be written for so long
 )
 
 // step does a step's acts and compares. The captured writes are waited for; then nothing may follow.
@@ -47,7 +47,7 @@ func (c *cluster) step(name string, act func(), rules ...rule) {
 func (c *cluster) settle() {
 	c.t.Helper()
 	var since time.Time
-	clustertest.Eventually(c.t, 60*time.Second, "an end of writes", func() (bool, string) {
+	clustertest.Eventually(c.t, within, "an end of writes", func() (bool, string) {
 		if zxid := c.lastZxid(); zxid != c.mark || since.IsZero() {
 			c.mark, since = zxid, time.Now()
 		}
@@ -57,7 +57,7 @@ func (c *cluster) settle() {
 
 func (c *cluster) compare(kafka capture, rules []rule) {
 	c.t.Helper()
-	deadline := time.After(stepWithin)
+	deadline := time.After(within)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	var equalSince time.Time
@@ -83,6 +83,45 @@ func (c *cluster) compare(kafka capture, rules []rule) {
 	}
 }
 
+// wrote waits until somebody has made, or tried, such a write since the step began.
+func (c *cluster) wrote(what string, ok func(write) bool) {
+	c.t.Helper()
+	clustertest.Eventually(c.t, within, what, func() (bool, string) {
+		kz, err := c.capture()
+		return err == nil && slices.ContainsFunc(kz.writes, ok), fmt.Sprintf("%d writes, none of them that; %v", len(kz.writes), err)
+	})
+}
+
+// announced waits until the changes of these ISRs have been announced since settle, and the
+// announcements are deleted: Kafka's leaders collect them for some seconds.
+func (c *cluster) announced(partitions ...string) {
+	c.t.Helper()
+	clustertest.Eventually(c.t, within, fmt.Sprintf("the announcement of %v", partitions), func() (bool, string) {
+		kz, err := c.capture()
+		if err != nil {
+			return false, err.Error()
+		}
+		var named []string
+		left := 0
+		for _, w := range kz.writes {
+			if o := w.ops()[len(w.ops())-1]; strings.HasPrefix(o.Path, noticePrefix) && o.Error == "" {
+				if o.Op == "delete" {
+					left--
+					continue
+				}
+				left++
+				named = append(named, noticed(o.Data)...)
+			}
+		}
+		for _, p := range partitions {
+			if !slices.Contains(named, p) {
+				return false, fmt.Sprintf("announced: %v", named)
+			}
+		}
+		return left == 0, fmt.Sprintf("%d left", left)
+	})
+}
+
 func (c *cluster) lastZxid() int64 {
 	txns, err := clustertest.ReadTxnLog(c.server.DataDir())
 	if err != nil {
@@ -105,7 +144,7 @@ func (c *cluster) capture() (capture, error) {
 	}
 	var out capture
 	out.writes = c.join(txns, c.relay.Calls())
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	tree, err := zkrelay.ReadTree(ctx, c.server.Addr)
 	if err != nil {

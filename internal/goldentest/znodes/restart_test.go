@@ -30,10 +30,11 @@ func TestRestarts(t *testing.T) {
 	// The captured cluster was bounced here, as in step 82.
 	c.broker("broker-2").Kill()
 	c.gone("b", 2, 2)
+	c.settle()
 	c.mustStart("broker-2")
 	c.isr("b", 0, 2)
 	c.isr("b", 1, 2)
-	c.quiet(8 * time.Second) // until these ISR changes are announced
+	c.announced("b-0", "b-1")
 	c.step("83-zookeeper-restart-short", func() {
 		c.server.Stop()
 		c.server.StartAgain(c.t)
@@ -41,7 +42,7 @@ func TestRestarts(t *testing.T) {
 	})
 	c.step("84-zookeeper-restart-long", func() {
 		c.server.Stop()
-		c.quiet(10 * time.Second) // sessions are of 4
+		c.quiet(10 * time.Second) // sessions are of 6
 		c.server.StartAgain(c.t)
 		c.quiet(8 * time.Second)
 	})
@@ -74,7 +75,7 @@ func registers(call zkrelay.Call) bool {
 // A broker that comes back before its old session has ended finds its id taken, and ends.
 func TestBouncedTooFast(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "zookeeper.session.timeout.ms", "6000")
+	c := newCluster(t, "zookeeper.session.timeout.ms", "15000") // the new one must try before the old one is forgotten
 	c.mustStart("broker-1", "broker-2")
 	c.topic("b", []int32{1, 2}, []int32{2, 1})
 	c.step("82-bounced-too-fast", func() {

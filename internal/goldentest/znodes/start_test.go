@@ -4,7 +4,6 @@ import (
 	"context"
 	"path"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -78,7 +77,7 @@ func (c *cluster) askFor(broker, topic string) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.nodes[broker].Addr))
 	must(c.t, err)
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	req := kmsg.NewPtrMetadataRequest()
 	rt := kmsg.NewMetadataRequestTopic()
