@@ -78,11 +78,11 @@ func (s *whichStory) killOne(ctx context.Context, victim int32) error {
 
 // tellKill leaves out how long the broker took to come back: that would give it away.
 func (s *whichStory) tellKill(k whichKill) {
+	what, succession := fmt.Sprintf("leader of %d partitions", k.Led), ""
 	if k.Controller {
-		s.say("kill -9 of broker %d, the controller, which leads %d partitions: others lead after %.1f s,\nbroker %d is the controller. The dead one is back, and in sync everywhere.", k.Broker, k.Led, seconds(k.ElectedMs), k.Controls)
-		return
+		what, succession = "the controller, "+what, fmt.Sprintf("Broker %d is the controller now.\n", k.Controls)
 	}
-	s.say("kill -9 of broker %d, which leads %d partitions: others lead after %.1f s.\nThe dead one is back, and in sync everywhere.", k.Broker, k.Led, seconds(k.ElectedMs))
+	s.say("kill -9 of broker %d, %s: others lead after %.1f s. %sThe dead one is back, in sync.", k.Broker, what, seconds(k.ElectedMs), succession)
 }
 
 func seconds(ms int64) float64 { return float64(ms) / 1000 }
