@@ -73,12 +73,15 @@ func runCell(t *testing.T, c *clustertest.InProcess, znodes *zk.Client, topic st
 		"unclean.leader.election.enable", fmt.Sprint(x.fate == uncleanl)))
 	clustertest.AwaitISR(t, cl, topic, 3, 60*time.Second)
 	clustertest.Eventually(t, 60*time.Second, "broker 1 to know that it leads", func() (bool, string) {
-		return logEnd(c, 1, topic) == 0, "it has no such replica"
+		if logEnd(c, 1, topic) != 0 {
+			return false, "it has no such replica"
+		}
+		return c.Brokers[1].Knows(topic, 1)
 	})
-	base, _, err := clustertest.Produce(c.Brokers[1].Addr, topic, 0, -1, 60*time.Second, names("before", 10))
+	base, refused, err := clustertest.Produce(c.Brokers[1].Addr, topic, 0, -1, 60*time.Second, names("before", 10))
 	must(t, err)
 	if len(base) != 10 {
-		t.Fatalf("%d of 10 records acknowledged by a healthy cluster", len(base))
+		t.Fatalf("%d of 10 records acknowledged by a healthy cluster, the others refused with %v", len(base), refused)
 	}
 
 	for _, f := range []int32{2, 3} {

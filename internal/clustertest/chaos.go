@@ -158,7 +158,7 @@ func (r *Report) drain(c *InProcess, s Schedule, w *Workload) {
 		r.find(CheckRecovers, "not all replicas are in the ISR a minute after the last fault: %s", why)
 	}
 	for _, m := range c.Sorted() {
-		if ok, why := await(20*time.Second, func() (bool, string) { return m.knows(chaosTopic, s.Partitions) }); !ok {
+		if ok, why := await(20*time.Second, func() (bool, string) { return m.Knows(chaosTopic, s.Partitions) }); !ok {
 			r.find(CheckRecovers, "broker %d, asked for metadata: %s", m.ID, why)
 		}
 	}

@@ -2,6 +2,7 @@ package clustertest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -76,6 +77,9 @@ func NewOn(t testing.TB, g *Ground, n int, props map[string]string) *InProcess {
 	c := &InProcess{Faults: link.NewFaults(nil), Brokers: map[int32]*Member{}, Ground: g, t: t}
 	c.Faults.Name(zookeeperServer(g.Zookeeper.Connect()), ZookeeperName)
 	t.Cleanup(func() {
+		if t.Failed() && !g.Virtual { // what fails in a bubble is replayed by its seed
+			c.logEvents()
+		}
 		c.Faults.HealAll()
 		for _, m := range c.Sorted() {
 			m.Kill()
@@ -91,6 +95,18 @@ func NewOn(t testing.TB, g *Ground, n int, props map[string]string) *InProcess {
 		c.Brokers[id] = m
 	}
 	return c
+}
+
+// logEvents prints what each broker said last, for whoever reads why a test failed.
+func (c *InProcess) logEvents() {
+	const last = 60
+	for _, m := range c.Sorted() {
+		events := m.Events()
+		for _, ev := range events[max(0, len(events)-last):] {
+			line, _ := json.Marshal(ev)
+			c.t.Logf("broker %d: %s", m.ID, line)
+		}
+	}
 }
 
 // Sorted is the members by id.

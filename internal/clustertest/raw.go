@@ -100,8 +100,9 @@ func (c *Processes) Unacknowledged(n *Node, topic string, partition int32, count
 	}
 }
 
-// knows asks the broker itself for metadata: whether it has a leader for each partition of a topic.
-func (m *Member) knows(topic string, partitions int32) (bool, string) {
+// Knows asks the broker itself for metadata: whether it has a leader for each partition of a topic. Only
+// then does it take records for it: a broker may hear that it leads before it hears of the topic.
+func (m *Member) Knows(topic string, partitions int32) (bool, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	conn, err := wire.Dial(ctx, m.cluster.Ground.Network, m.Addr, "metadata")
