@@ -14,23 +14,27 @@ func To(word string, candidates []string) string {
 	return best
 }
 
-// distance is Levenshtein's: insertions, deletions and replacements, one row at a time.
+// distance is Levenshtein's, in which two neighbours that changed places are one mistake,
+// too, as fingers make it: insertions, deletions, replacements, swaps.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1) // the rows of a[:i-2] and a[:i-1]
+	for j := range last {
+		last[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
+		row := make([]int, len(b)+1)
 		row[0] = i
 		for j := 1; j <= len(b); j++ {
-			cost := diagonal
+			cost := last[j-1]
 			if a[i-1] != b[j-1] {
 				cost++
 			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
+			row[j] = min(cost, last[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
 		}
+		before, last = last, row
 	}
-	return row[len(b)]
+	return last[len(b)]
 }
