@@ -107,7 +107,7 @@ func (d *Diagram) write(e Event) string {
 	who := d.narrator.sessions[e.Session]
 	text := e.Path + " " + change(e)
 	switch {
-	case e.VersionAfter < 0 && strings.HasPrefix(e.Path, "/brokers/ids/"), who == "":
+	case who == "", d.narrator.expired[e.Session]:
 		return d.note(text, zooName)
 	case e.Result != "ok":
 		return d.arrow(who, "-x", zooName, text)

@@ -59,7 +59,7 @@ func (c *Cluster) doNode(ctx context.Context, f NodeFault) (Fault, error) {
 	if err := alive(name, p); err != nil {
 		return Fault{}, err
 	}
-	done := &Fault{ID: c.book.nextID(), Act: f.Act, Nodes: []string{name}, State: Done}
+	done := &Fault{Act: f.Act, Nodes: []string{name}, State: Done}
 	err = nodeActs[f.Act](c, ctx, p, done)
 	return *done, err
 }
@@ -114,6 +114,9 @@ func shortName(node string) string { return strings.TrimPrefix(node, "broker-") 
 // tell writes down what is done to a node: before it is done, so that it comes before
 // what it leads to.
 func (c *Cluster) tell(f *Fault, format string, args ...any) {
+	if f.ID == "" { // what is refused before it is told has none
+		f.ID = c.book.nextID()
+	}
 	f.Text = fmt.Sprintf(format, args...)
 	ev := c.events.record(journal.Event{Kind: journal.Fault, To: f.Nodes[0], FaultID: f.ID, Result: f.State, Text: f.Text})
 	f.Since, f.AtMs = ev.Seq, ev.At
@@ -206,7 +209,7 @@ func (c *Cluster) startNode(ctx context.Context, name string, p *child) (Fault, 
 	if err != nil {
 		return Fault{}, notNow("%v", err)
 	}
-	f := Fault{ID: c.book.nextID(), Act: Start, Nodes: []string{name}, State: Done}
+	f := Fault{Act: Start, Nodes: []string{name}, State: Done}
 	c.tell(&f, "%s serves again", name)
 	return f, nil
 }

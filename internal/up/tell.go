@@ -12,10 +12,13 @@ import (
 // it should see all events of a cluster, also those that are not to be told.
 type Narrator struct {
 	sessions map[string]string // session → node
+	expired  map[string]bool   // sessions whose ephemerals ZooKeeper removes by itself
 }
 
 // NewNarrator knows nobody yet.
-func NewNarrator() *Narrator { return &Narrator{sessions: map[string]string{}} }
+func NewNarrator() *Narrator {
+	return &Narrator{sessions: map[string]string{}, expired: map[string]bool{}}
+}
 
 // sentences tell an event; a kind that is not here is not told. An empty sentence is none.
 var sentences = map[journal.Kind]func(*Narrator, Event) string{
@@ -66,6 +69,9 @@ func (n *Narrator) Tell(e Event) string {
 func (n *Narrator) learn(e Event) {
 	if e.Kind == journal.SessionOpened && e.Src != zooName && e.Session != "" {
 		n.sessions[e.Session] = e.Src
+	}
+	if e.Kind == journal.SessionExpired && e.Src == zooName {
+		n.expired[e.Session] = true
 	}
 }
 
