@@ -2,8 +2,8 @@
 # Mixed clusters in long form: kz beside Apache Kafka 2.8.2, each kind as controller, leader and
 # follower, killed and frozen under load. Needs java, mvn and Debian's zookeeper, and about 2 GB.
 #
-#   scripts/mixed.sh                        every cell, 20 rounds of kills each; half an hour
-#   scripts/mixed.sh --rounds 3             few of them; seven minutes
+#   scripts/mixed.sh                        every cell, 20 rounds of kills each; a quarter of an hour
+#   scripts/mixed.sh --rounds 3             few of them; five minutes
 #   scripts/mixed.sh --only KzControls      tests whose name matches
 #   scripts/mixed.sh --kafka-alone          the same acts on Apache Kafka alone: what its log holds then
 #

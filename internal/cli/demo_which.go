@@ -250,7 +250,7 @@ func (s *whichStory) reveal() {
 		seconds(s.served(gone)), seconds(s.served(java)), r.APIs[java], r.APIs[gone], strings.Join(r.Narrowed, ", "))
 }
 
-func andList(of []int32) string { return strings.ReplaceAll(ids(of), ",", " and ") }
+func andList(of []int32) string { return strings.ReplaceAll(ids(of), ",", " and broker ") }
 
 // served is how long a broker took to start again.
 func (s *whichStory) served(id int32) int64 {

@@ -3,6 +3,7 @@ package mixedtest_test
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ var allowed = []struct{ pattern, why string }{
 
 	{`^WARN \[ReplicaFetcher [^]]*\] Connection to node \d+ \S+ could not be established\.`, "the leader is dead"},
 	{`^WARN \[ReplicaFetcher [^]]*\] Error in response for fetch request [\s\S]*java\.io\.IOException: (Connection to .* (was disconnected before the response was read|failed)|Client was shutdown)`, "the leader died, was frozen, or ends"},
+	{`^WARN \[ReplicaFetcher [^]]*\] Error when sending leader epoch request [\s\S]*java\.io\.IOException: (Connection to .* (was disconnected before the response was read|failed)|Client was shutdown)`, "the same, when the follower had not asked yet where its epoch ends"},
 	{`^WARN \[ReplicaFetcher [^]]*\] Received UNKNOWN_TOPIC_OR_PARTITION from the leader for partition `, "the follower was told of the topic before the leader was"},
 	{`^WARN \[ReplicaFetcher [^]]*\] Partition \S+ marked as failed `, "the leader was told of a later epoch before the follower was; anything else is preceded by an ERROR of its own"},
 
@@ -48,13 +50,15 @@ var numberOrName = regexp.MustCompile(`[A-Za-z-]+-\d+\b|\d+`)
 func uncomplaining(t *testing.T, c *clustertest.Processes) {
 	t.Helper()
 	patterns := compiled(allowed)
-	total := 0
+	total, seen := 0, make([]int, len(allowed))
 	for _, n := range c.OfKind(clustertest.Kafka) {
 		sorts := map[string][]clustertest.Complaint{}
 		for _, complaint := range clustertest.Complaints(t, n) {
 			total++
 			line := complaint.Level + " " + complaint.Text
-			if !matchesAny(patterns, line+"\n"+complaint.Trace) {
+			if i := firstMatch(patterns, line+"\n"+complaint.Trace); i >= 0 {
+				seen[i]++
+			} else {
 				sort := trimmed(numberOrName.ReplaceAllString(line, "#"), 160)
 				sorts[sort] = append(sorts[sort], complaint)
 			}
@@ -64,6 +68,13 @@ func uncomplaining(t *testing.T, c *clustertest.Processes) {
 		}
 	}
 	t.Logf("Apache Kafka's logs hold %d lines at WARN or above", total)
+	if testing.Verbose() {
+		for i, n := range seen {
+			if n > 0 {
+				t.Logf("%5d times %.100s: %s", n, allowed[i].pattern, allowed[i].why)
+			}
+		}
+	}
 }
 
 // allowedOfKz is the same for kz, at ERROR only.
@@ -81,7 +92,7 @@ func kzErrors(t *testing.T, c *clustertest.Processes) {
 		must(t, err)
 		seen := map[string]bool{}
 		for line := range strings.Lines(string(b)) {
-			if !strings.Contains(line, " ERR ") && !strings.Contains(line, " FTL ") && !strings.HasPrefix(line, "panic:") && !strings.Contains(line, "DATA RACE") || matchesAny(patterns, line) {
+			if !strings.Contains(line, " ERR ") && !strings.Contains(line, " FTL ") && !strings.HasPrefix(line, "panic:") && !strings.Contains(line, "DATA RACE") || firstMatch(patterns, line) >= 0 {
 				continue
 			}
 			if sort := trimmed(numberOrName.ReplaceAllString(line, "#"), 120); !seen[sort] {
@@ -100,13 +111,9 @@ func compiled(allowed []struct{ pattern, why string }) []*regexp.Regexp {
 	return patterns
 }
 
-func matchesAny(patterns []*regexp.Regexp, s string) bool {
-	for _, p := range patterns {
-		if p.MatchString(s) {
-			return true
-		}
-	}
-	return false
+// firstMatch is the index of the first pattern that matches, -1 when none does.
+func firstMatch(patterns []*regexp.Regexp, s string) int {
+	return slices.IndexFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(s) })
 }
 
 func trimmed(s string, n int) string { return s[:min(n, len(s))] }
