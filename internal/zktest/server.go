@@ -195,15 +195,17 @@ func (s *Server) waitReady(ended chan struct{}) error {
 }
 
 // Ask sends a four-letter word ("srvr", "dump", "wchp" …) and returns the answer.
-func (s *Server) Ask(word string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+func (s *Server) Ask(word string) (string, error) { return s.ask(word, 5*time.Second) }
+
+func (s *Server) ask(word string, within time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Addr)
 	if err != nil {
 		return "", err
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(within))
 	if _, err := c.Write([]byte(word)); err != nil {
 		return "", err
 	}
