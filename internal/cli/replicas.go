@@ -45,7 +45,7 @@ func replicasCommand(e *env) *ucli.Command {
 				return exitf(exitUsage, "kz replicas: -o %s: the formats are text and json.", format)
 			}
 			if c.NArg() != 1 {
-				return exitf(exitUsage, "kz replicas: needs one TOPIC, after the flags. What there is: kz topics --list")
+				return exitf(exitUsage, "kz replicas: needs one TOPIC. What there is: kz topics --list")
 			}
 			return runReplicas(c.Context, e, c.String("bootstrap-server"), c.Args().First(), format == "json")
 		},

@@ -76,7 +76,8 @@ func TestReplicasUsage(t *testing.T) {
 		want string
 	}{
 		{"a topic is needed", nil, exitUsage, "one TOPIC"},
-		{"flags come first", []string{"t", "-o", "json"}, exitUsage, "after the flags"},
+		{"one topic", []string{"t", "u"}, exitUsage, "one TOPIC"},
+		{"flags may come last", []string{"t", "-o", "xml"}, exitUsage, "text and json"},
 		{"a mistyped flag", []string{"--bootstrap-sever", "x", "t"}, exitUsage, "--bootstrap-server"},
 		{"an unknown format", []string{"-o", "xml", "t"}, exitUsage, "text and json"},
 		{"an address is an address", []string{"--bootstrap-server", "nowhere", "t"}, exitUsage, "--bootstrap-server"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -92,7 +93,7 @@ func zkPath(c *ucli.Context, absent string) (string, error) {
 		path = absent
 	}
 	if !strings.HasPrefix(path, "/") || c.NArg() > 1 {
-		return "", exitf(exitUsage, "kz zk %s: needs one PATH that begins with '/', after the flags, such as /brokers/ids.", c.Command.Name)
+		return "", exitf(exitUsage, "kz zk %s: needs one PATH that begins with '/', such as /brokers/ids.", c.Command.Name)
 	}
 	if path != "/" {
 		path = strings.TrimRight(path, "/")
@@ -103,8 +104,10 @@ func zkPath(c *ucli.Context, absent string) (string, error) {
 // zkOutput prints itself as text; its JSON form is its exported fields.
 type zkOutput interface{ text(w io.Writer) }
 
-// zkWait is how long kz zk waits for a connection, and then for all answers.
-const zkWait = 10 * time.Second
+const (
+	zkWait     = 10 * time.Second // how long kz zk waits for a connection, and then for all answers
+	zkPatience = time.Second      // after which it says that it waits
+)
 
 func runZk(c *ucli.Context, e *env, run func(context.Context, *zk.Client, string) (zkOutput, error)) error {
 	asJSON, err := zkFormat(c)
@@ -155,7 +158,15 @@ func openZk(ctx context.Context, e *env, connect string) (*zk.Client, error) {
 		return nil, exitf(exitUsage, "kz zk: %v.", err)
 	}
 	cfg := zk.Config{Servers: servers, Chroot: chroot, ExistingChroot: true, SessionTimeout: zkWait, ConnectionTimeout: zkWait, MaxInFlight: 100}
+	said := make(chan struct{})
+	impatience := time.AfterFunc(zkPatience, func() {
+		fmt.Fprintf(e.stderr, "Waiting for ZooKeeper at %s, at most %v.\n", connect, zkWait)
+		close(said)
+	})
 	client, err := zk.Connect(ctx, cfg, e.network, nil, zerolog.Nop())
+	if !impatience.Stop() {
+		<-said
+	}
 	if err != nil {
 		return nil, exitf(exitNoCluster, "kz zk: %v. Is ZooKeeper running? Say where with --zookeeper host:port.", err)
 	}

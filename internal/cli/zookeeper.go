@@ -63,6 +63,9 @@ func zookeeperAction(c *ucli.Context, e *env) error {
 		Tick: c.Duration("tick"), MinSessionTimeout: c.Duration("min-session-timeout"), MaxSessionTimeout: c.Duration("max-session-timeout"),
 		MaxClientConns: c.Int("max-client-conns"), Network: e.network,
 	}
+	if p := c.Int("port"); p < 0 || p > 65535 {
+		return exitf(exitUsage, "kz zookeeper: --port %d: must be 0 to 65535.", p)
+	}
 	var warnings []string
 	switch c.NArg() {
 	case 0:

@@ -73,6 +73,8 @@ func TestKzZooKeeperUsage(t *testing.T) {
 		{"no dataDir", []string{file}, exitFailed, "dataDir"},
 		{"bounds the wrong way round", []string{"--min-session-timeout", "1h"}, exitUsage, "maxSessionTimeout"},
 		{"a mistyped flag", []string{"--data-dri", "x"}, exitUsage, "data-dir"},
+		{"two letters swapped", []string{"--prot", "1"}, exitUsage, "Did you mean --port?"},
+		{"no port", []string{"--port", "65536"}, exitUsage, "--port 65536"},
 	} {
 		t.Run(row.rule, func(t *testing.T) {
 			var out, errs bytes.Buffer
