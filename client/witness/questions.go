@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -19,8 +20,14 @@ type question struct {
 type Scene struct {
 	Topic      string
 	Leaders    []int32 // by partition
+	Epochs     []int32 // by partition: the leader's
 	Ends       []int64 // by partition: the offset behind the last record
 	Controller int32
+}
+
+// Equal says whether nothing has happened from one look to the other.
+func (s Scene) Equal(o Scene) bool {
+	return s.Controller == o.Controller && slices.Equal(s.Leaders, o.Leaders) && slices.Equal(s.Epochs, o.Epochs) && slices.Equal(s.Ends, o.Ends)
 }
 
 const (

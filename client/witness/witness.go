@@ -125,12 +125,12 @@ func (w *Witness) Look(ctx context.Context, topic string) (s Scene, quiet bool, 
 		}
 		m := resp.(*kmsg.MetadataResponse)
 		slices.SortFunc(m.Topics[0].Partitions, func(a, b kmsg.MetadataResponseTopicPartition) int { return int(a.Partition - b.Partition) })
-		s.Controller, s.Leaders = m.ControllerID, nil
+		s.Controller, s.Leaders, s.Epochs = m.ControllerID, nil, nil
 		for _, p := range m.Topics[0].Partitions {
 			if p.Leader < 0 || len(p.ISR) < len(w.brokers) || len(m.Brokers) < len(w.brokers) {
 				return s, false, nil
 			}
-			s.Leaders = append(s.Leaders, p.Leader)
+			s.Leaders, s.Epochs = append(s.Leaders, p.Leader), append(s.Epochs, p.LeaderEpoch)
 		}
 		if now := fmt.Sprint(s.Controller, asJSON(m.Topics)); first == "" {
 			first = now

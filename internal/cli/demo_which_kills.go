@@ -87,8 +87,15 @@ func (s *whichStory) tellKill(k whichKill) {
 
 func seconds(ms int64) float64 { return float64(ms) / 1000 }
 
-// leadersBack gives each partition to its first replica, as kafka-preferred-replica-election.sh does.
+// leadersBack gives each partition to its first replica, as kafka-preferred-replica-election.sh does. One
+// that is not in sync would not be elected.
 func (s *whichStory) leadersBack(ctx context.Context) error {
+	if err := s.await(ctx, "all replicas have to be in sync", whichWait, func() (bool, error) {
+		now, err := s.states(ctx)
+		return inSync(now), err
+	}); err != nil {
+		return err
+	}
 	var all []zkpaths.TopicPartition
 	for p := range int32(whichPartitions) {
 		all = append(all, zkpaths.TopicPartition{Topic: demoTopic, Partition: p})
@@ -98,7 +105,7 @@ func (s *whichStory) leadersBack(ctx context.Context) error {
 	}
 	return s.await(ctx, "each broker has to lead its ten partitions again", whichWait, func() (bool, error) {
 		now, err := s.states(ctx)
-		if err != nil || !inSync(now) {
+		if err != nil {
 			return false, err
 		}
 		for p, st := range now {
@@ -148,5 +155,5 @@ func inSync(states []zkpaths.PartitionState) bool {
 			return false
 		}
 	}
-	return true
+	return len(states) > 0
 }

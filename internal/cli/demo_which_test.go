@@ -55,7 +55,7 @@ func TestDemoWhichIsGo(t *testing.T) {
 	for rule, ok := range map[string]bool{
 		"it says that all went well":                   r.OK,
 		"one broker is kz, two are Kafka":              len(r.Go) == 1 && len(r.Java) == 2,
-		"each was killed, and led something":           len(r.Kills) == 3 && led >= whichPartitions,
+		"each was killed, and led something":           len(r.Kills) == 3 && led > 0,
 		"no answer differs, and every pair has plenty": r.Answers.Different() == 0 && len(r.Answers.Pairs) == 3 && r.Answers.Same() > 3*1000,
 		"all logs are equal":                           r.LogsEqual == whichPartitions,
 		"no acknowledged record is lost":               len(r.Lost) == 0 && r.Acknowledged > 1000,
