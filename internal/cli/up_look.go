@@ -50,6 +50,9 @@ func statusCommand(e *env) *ucli.Command {
 				return json.NewEncoder(e.stdout).Encode(s)
 			}
 			printCluster(e, s)
+			if n := len(s.Faults); n > 0 {
+				fmt.Fprintf(e.stdout, "faults in force or armed: %d; kz faults lists them\n", n)
+			}
 			return nil
 		},
 	}

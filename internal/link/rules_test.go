@@ -2,6 +2,7 @@ package link
 
 import (
 	"io"
+	"net"
 	"testing"
 	"time"
 )
@@ -54,4 +55,54 @@ func TestADropOutlivesOtherRules(t *testing.T) {
 			t.Errorf("after two were dropped: %q, %v", got, err)
 		}
 	})
+}
+
+// What a node accepts is the connection itself, so that a broker behind a table of faults
+// sends files as one without does: sendfile needs the socket.
+func TestAcceptedConnectionsAreTheirOwn(t *testing.T) {
+	w := newWorld(t, TCP{})
+	_, atB := w.connect(t)
+	if _, ok := atB.(*net.TCPConn); !ok {
+		t.Errorf("accepted a %T", atB)
+	}
+}
+
+// What a table without faults costs on a connection that was dialed, against none at all.
+func BenchmarkReadThroughNoFault(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		dial func(w *world) (net.Conn, error)
+	}{
+		{"table", func(w *world) (net.Conn, error) { return w.dial(b.Context()) }},
+		{"none", func(w *world) (net.Conn, error) { return TCP{}.Dial(b.Context(), w.l.Addr().String()) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			w := newWorld(b, TCP{})
+			atA, err := c.dial(w)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer atA.Close()
+			atB, err := w.l.Accept()
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer atB.Close()
+			frame := []byte(answer(1, string(make([]byte, 64<<10))))
+			b.SetBytes(int64(len(frame)))
+			go func() {
+				for {
+					if _, err := atB.Write(frame); err != nil {
+						return // closed: the end
+					}
+				}
+			}()
+			got := make([]byte, len(frame))
+			for b.Loop() {
+				if _, err := io.ReadFull(atA, got); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
