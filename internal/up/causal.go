@@ -27,7 +27,7 @@ type arranger struct {
 type queue struct {
 	src    string
 	node   int32 // the broker's id; -1: ZooKeeper
-	events []journal.Event
+	events []line
 }
 
 // arrange takes what can be taken. Events of a broker that speak of a zxid that ZooKeeper
@@ -55,7 +55,7 @@ func (a *arranger) arrange(force bool) []Event {
 // before takes what a broker wrote down before its own write with this zxid.
 func (a *arranger) before(zxid int64) {
 	for _, q := range a.brokers {
-		mine := func(ev journal.Event) bool {
+		mine := func(ev line) bool {
 			return ev.Kind == journal.ZnodeWrite && ev.Zxid == zxid && ev.Result == "ok"
 		}
 		if !slices.ContainsFunc(q.events, mine) {
@@ -92,14 +92,14 @@ func (a *arranger) upToDecision(q *queue) {
 	}
 }
 
-func (a *arranger) blocked(ev journal.Event) bool {
+func (a *arranger) blocked(ev line) bool {
 	return a.zoo != nil && ev.Zxid > a.zxid
 }
 
 func (a *arranger) take(q *queue) {
 	ev := q.events[0]
 	q.events = q.events[1:]
-	a.out = append(a.out, Event{Event: ev, Src: q.src, SrcSeq: ev.Seq})
+	a.out = append(a.out, Event{Event: ev.Event, Src: q.src, SrcSeq: ev.Seq, text: ev.text})
 }
 
 // rank puts the controller first.

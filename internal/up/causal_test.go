@@ -2,7 +2,6 @@ package up
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +15,13 @@ func tellOrder(events []Event) string {
 		out = append(out, fmt.Sprintf("%s:%d", strings.Replace(e.Src, "broker-", "b", 1), e.SrcSeq))
 	}
 	return strings.Join(out, " ")
+}
+
+func linesOf(events []journal.Event) (all []line) {
+	for _, ev := range events {
+		all = append(all, line{Event: ev})
+	}
+	return all
 }
 
 func TestArrange(t *testing.T) {
@@ -43,9 +49,8 @@ func TestArrange(t *testing.T) {
 			evs{sent, answered}, false, "b2:3 b1:2 b2:4 b1:3"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			zoo, one, two := &queue{zooName, -1, c.zk}, &queue{"broker-1", 1, c.one}, &queue{"broker-2", 2, c.two}
+			zoo, one, two := &queue{zooName, -1, linesOf(c.zk)}, &queue{"broker-1", 1, linesOf(c.one)}, &queue{"broker-2", 2, linesOf(c.two)}
 			if strings.HasPrefix(c.rule, "a request") { // broker 2 is the controller and asks broker 1
-				two.events = slices.Clone(c.two)
 				for i := range two.events {
 					two.events[i].Replica = 1
 				}
@@ -68,7 +73,7 @@ func TestArrangeLosesNothing(t *testing.T) {
 		total := 0
 		for _, q := range append([]*queue{a.zoo}, a.brokers...) {
 			for i := range draw(8) {
-				q.events = append(q.events, journal.Event{Seq: int64(i + 1), Kind: kinds[draw(len(kinds))], Zxid: int64(draw(6)), Replica: int32(1 + draw(3)), Result: "ok"})
+				q.events = append(q.events, line{Event: journal.Event{Seq: int64(i + 1), Kind: kinds[draw(len(kinds))], Zxid: int64(draw(6)), Replica: int32(1 + draw(3)), Result: "ok"}})
 				total++
 			}
 		}

@@ -20,6 +20,8 @@ type Event struct {
 	At     int64  // the supervisor's clock when it read the event, in ms; nobody else's clock is asked
 	Src    string // "zookeeper", "broker-1", SourceSupervisor
 	SrcSeq int64
+
+	text []byte // as the process wrote it, while it is merged; else nil
 }
 
 // eventHead is what an Event has before the fields of a journal.Event.
@@ -32,19 +34,33 @@ type eventHead struct {
 
 // MarshalJSON puts the head in the place of the process's own sequence number.
 func (e Event) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	err := e.appendLine(&b)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// appendLine is MarshalJSON for a file. What a process wrote is not written anew: a busy
+// cluster has thousands of events a second.
+func (e Event) appendLine(b *bytes.Buffer) error {
 	head, err := json.Marshal(eventHead{e.Seq, e.At, e.Src, e.SrcSeq})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	body, err := json.Marshal(e.Event)
-	if err != nil {
-		return nil, err
+	body := e.text
+	if body == nil {
+		if body, err = json.Marshal(e.Event); err != nil {
+			return err
+		}
 	}
 	_, rest, ok := bytes.Cut(body, []byte(","))
 	if !ok {
-		return nil, fmt.Errorf("an event of one field: %s", body)
+		return fmt.Errorf("an event of one field: %s", body)
 	}
-	return append(append(head[:len(head)-1], ','), rest...), nil
+	b.Write(head[:len(head)-1])
+	b.WriteByte(',')
+	b.Write(rest)
+	b.WriteByte('\n')
+	return nil
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.

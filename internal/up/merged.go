@@ -2,7 +2,6 @@ package up
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -108,7 +107,7 @@ func (m *merged) record(ev journal.Event) Event {
 // poll merges what has been written since the last one. The caller holds mu.
 func (m *merged) poll(force bool) {
 	for i, q := range slices.Backward(m.queues) { // ZooKeeper last: what brokers have heard of it, it has told by then
-		q.events = append(q.events, m.tails[i].Next()...)
+		q.events = append(q.events, m.tails[i].next()...)
 	}
 	late := !m.held.IsZero() && time.Since(m.held) > holdAtMost
 	m.append(m.arrange.arrange(force || late))
@@ -132,13 +131,12 @@ func (m *merged) append(events []Event) {
 		ev := &events[i]
 		m.seq++
 		ev.Seq, ev.At = m.seq, now
-		line, err := json.Marshal(*ev)
-		if err != nil {
+		before := buf.Len()
+		if err := ev.appendLine(&buf); err != nil {
+			buf.Truncate(before)
 			continue // there is no such event
 		}
-		m.marks.add(m.seq, len(line)+1)
-		buf.Write(line)
-		buf.WriteByte('\n')
+		m.marks.add(m.seq, buf.Len()-before)
 	}
 	if _, m.err = m.file.Write(buf.Bytes()); m.err != nil {
 		return

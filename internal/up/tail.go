@@ -37,6 +37,20 @@ func TailFromEnd(path string) (*Tail, error) {
 // without its end is left for the next call; a line that is no event is passed over: it is
 // what a kill in the middle of a write leaves.
 func (t *Tail) Next() []journal.Event {
+	var events []journal.Event
+	for _, l := range t.next() {
+		events = append(events, l.Event)
+	}
+	return events
+}
+
+// A line is an event as it was read.
+type line struct {
+	journal.Event
+	text []byte
+}
+
+func (t *Tail) next() []line {
 	f, err := os.Open(t.path)
 	if err != nil {
 		return nil // not there yet
@@ -46,17 +60,17 @@ func (t *Tail) Next() []journal.Event {
 	if err != nil {
 		return nil
 	}
-	var events []journal.Event
+	var lines []line
 	for {
-		line, rest, ended := bytes.Cut(b, []byte("\n"))
+		text, rest, ended := bytes.Cut(b, []byte("\n"))
 		if !ended {
-			return events
+			return lines
 		}
-		t.at += int64(len(line)) + 1
+		t.at += int64(len(text)) + 1
 		b = rest
-		var ev journal.Event
-		if json.Unmarshal(line, &ev) == nil {
-			events = append(events, ev)
+		l := line{text: text}
+		if json.Unmarshal(text, &l.Event) == nil {
+			lines = append(lines, l)
 		}
 	}
 }
