@@ -21,4 +21,7 @@
 //     Result.Retried says that an error may be the echo of its own success: read back.
 //   - Events missed while disconnected are not delivered. After a reconnect every
 //     registered path gets Reread, and its handler must read it again.
+//
+// Apart from all that, for who only looks on: Persistent (persistent.go), a session of its
+// own with a watch that stays.
 package zk
