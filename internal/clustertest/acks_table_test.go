@@ -109,7 +109,7 @@ func runCell(t *testing.T, c *clustertest.InProcess, znodes *zk.Client, topic st
 	}
 	c.Faults.HealAll()
 	c.Brokers[1].Start()
-	clustertest.AwaitISRStored(t, znodes, topic, 1, 3, 60*time.Second)
+	clustertest.AwaitISRStored(t, znodes, topic, 1, 3, 120*time.Second)
 
 	stored := clustertest.ReadAll(t, c.Seeds(), topic, 0)
 	lost := 0

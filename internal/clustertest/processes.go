@@ -100,7 +100,7 @@ func StartProcesses(t testing.TB, zookeeper string, n int, overrides map[string]
 	for _, node := range c.Sorted() {
 		node.Start()
 	}
-	c.AwaitBrokers(60*time.Second, c.IDs()...)
+	c.AwaitBrokers(120*time.Second, c.IDs()...)
 	return c
 }
 
@@ -199,7 +199,7 @@ func (n *Node) StartServing() {
 		Eventually(t, 60*time.Second, fmt.Sprintf("the session of broker %d to end", n.ID), n.Unregistered)
 	}
 	n.Start()
-	Eventually(t, 60*time.Second, fmt.Sprintf("broker %d to serve", n.ID), func() (bool, string) {
+	Eventually(t, 120*time.Second, fmt.Sprintf("broker %d to serve", n.ID), func() (bool, string) {
 		if !n.Running() {
 			if end := tail(n.Log, 600); !strings.Contains(end, "NODEEXISTS") {
 				t.Fatalf("broker %d ended; its log ends:\n%s", n.ID, end)

@@ -21,7 +21,7 @@ import (
 const jar = "/usr/share/java/zookeeper.jar"
 
 // readyWithin is how long a server may take to answer after its start.
-const readyWithin = 60 * time.Second
+const readyWithin = 120 * time.Second
 
 // Server is one ZooKeeper server.
 type Server struct {
