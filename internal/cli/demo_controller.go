@@ -122,7 +122,7 @@ func (s *reignStory) succession(ctx context.Context, killed time.Time) error {
 		return ev.Kind == journal.WatchFired && ev.Path == zkpaths.Controller && ev.Zxid == removal.Zxid
 	})
 	expiry, _ := s.zoo.find(func(ev journal.Event) bool { return ev.Kind == journal.SessionExpired && ev.Session == removal.Session })
-	s.say("ZooKeeper: session %s expired (%s).\nWith it went /controller, under zxid 0x%x, and the watches of %d brokers on it fired.", removal.Session, expiry.Text, removal.Zxid, watchers)
+	s.say("The session %s expired: %s.\nWith it went /controller, under zxid 0x%x, and the watches of %d brokers on it fired.", removal.Session, expiry.Text, removal.Zxid, watchers)
 	return s.coronation(ctx)
 }
 
@@ -144,7 +144,7 @@ func (s *reignStory) coronation(ctx context.Context) (err error) {
 	was, now := s.result.Before, s.result.After
 	s.result.must(now.Version == was.Version+1, "/controller_epoch went from v%d to v%d", was.Version, now.Version)
 	s.result.must(crowned.Session == now.session && now.id == s.result.New, "broker %d says it won, ZooKeeper names broker %d", s.result.New, now.id)
-	s.say("Both ran for it. Broker %d's multi was first: create /controller and set /controller_epoch\nif it is still v%d, both under zxid 0x%x or neither. /controller_epoch v%d -> v%d, %s -> %s.",
+	s.say("Broker %d came first. Its multi creates /controller and sets /controller_epoch if that is\nstill v%d, both under zxid 0x%x or neither: /controller_epoch v%d -> v%d, %s -> %s.",
 		s.result.New, raised.VersionBefore, crowned.Zxid, was.Version, now.Version, was.Epoch, now.Epoch)
 	if late, ok := s.zoo.find(func(ev journal.Event) bool {
 		return ev.Kind == journal.ZnodeWrite && ev.Zxid > removalOf(s.zoo) && ev.Session != crowned.Session && ev.Result != "ok" &&
@@ -226,7 +226,7 @@ func (s *reignStory) govern(ctx context.Context) error {
 	stale := f.count(func(ev journal.Event) bool { return sent(ev) && fmt.Sprint(ev.ControllerEpoch) != s.result.After.Epoch })
 	s.result.must(stale == 0, "%d requests of the new controller carry another epoch", stale)
 	s.result.must(under == s.result.After.Epoch, "a state znode of the new controller carries epoch %s", under)
-	s.say("Broker %d governs: topic %s is made. All %d requests it has sent (%s)\ncarry controller epoch %s: a broker refuses a lower one with STALE_CONTROLLER_EPOCH.\nThe state znode it wrote has it, too: %s", s.result.New, name, s.result.Requests, strings.Join(apis, ", "), s.result.After.Epoch, s.result.State.Data)
+	s.say("Broker %d governs: topic %s is made. All its %d requests (%s) carry\ncontroller epoch %s: a broker refuses a lower one with STALE_CONTROLLER_EPOCH.\nThe state znode, too: %s", s.result.New, name, s.result.Requests, strings.Join(apis, ", "), s.result.After.Epoch, s.result.State.Data)
 	return nil
 }
 
