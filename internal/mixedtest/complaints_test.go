@@ -11,8 +11,9 @@ import (
 )
 
 // allowed are the complaints that Apache Kafka also makes among its own when brokers are started,
-// stopped, killed and frozen as here. Each was seen in a run with KZ_MIXED=kafka. A pattern sees the
-// level, the message, the logger, and the first lines of the stack trace.
+// stopped, killed and frozen as here. Each was seen in a run with KZ_MIXED=kafka, but for the ignored
+// LeaderAndIsr, which is what its neighbour is to UpdateMetadata. A pattern sees the level, the message,
+// the logger, and the first lines of the stack trace.
 var allowed = []struct{ pattern, why string }{
 	{`^WARN No meta\.properties file under dir `, "the first start on an empty directory"},
 
@@ -33,6 +34,7 @@ var allowed = []struct{ pattern, why string }{
 	{`^WARN \[Broker id=\d+\] Ignoring LeaderAndIsr request from controller \d+ .* since its controller epoch \d+ is old\.`, "a controller that was frozen or deposed speaks before it knows; the fence holds, also against itself"},
 	{`^WARN \[Broker id=\d+\] Received update metadata request .* from an old controller \d+ `, "the same"},
 	{`^ERROR \[KafkaApi-\d+\] Error when handling request: .*api=UPDATE_METADATA,[\s\S]*ControllerMovedException`, "the same"},
+	{`^ERROR \[Controller id=\d+\] Received error STALE_CONTROLLER_EPOCH in UpdateMetadata response `, "the same, told to the old controller"},
 	{`^ERROR \[Controller id=\d+ epoch=\d+\] Controller \d+ epoch \d+ failed to change state for partition \S+ from OfflinePartition to OnlinePartition`, "the last in-sync replica is dead, and nobody else may lead"},
 
 	{`^WARN \[Controller id=\d+, targetBrokerId=\d+\] Connection to node \d+ \S+ could not be established\.`, "the controller tries to reach a broker that is dead and not yet given up"},
