@@ -27,8 +27,12 @@ func TestKafkaOnEmbeddedZookeeper(t *testing.T) {
 	server := zktest.Start(t, zktest.Command(clustertest.Binary(t), "zookeeper"))
 	k := &kafkas{T: t, server: server, procs: clustertest.NewProcesses(t, server.Addr), znodes: clustertest.Znodes(t, server.Addr)}
 	for id := int32(1); id <= 3; id++ {
+		session := "40000" // nobody's may end because the machine is busy
+		if id == 2 {
+			session = "8000" // it is the one that is killed
+		}
 		k.procs.Add(id, map[string]string{
-			"zookeeper.session.timeout.ms": "6000", "zookeeper.connection.timeout.ms": "60000", "auto.leader.rebalance.enable": "false",
+			"zookeeper.session.timeout.ms": session, "zookeeper.connection.timeout.ms": "60000", "auto.leader.rebalance.enable": "false",
 			"offsets.topic.num.partitions": "1", "controlled.shutdown.retry.backoff.ms": "500",
 		}).Become(clustertest.Kafka)
 	}

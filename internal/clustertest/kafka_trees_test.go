@@ -174,7 +174,7 @@ func treeBecomes(t *testing.T, c *clustertest.Processes, step string, views ...v
 	for _, v := range views {
 		captured = v(captured)
 	}
-	clustertest.Eventually(t, 90*time.Second, "the tree of step "+step, func() (bool, string) {
+	clustertest.Eventually(t, 180*time.Second, "the tree of step "+step, func() (bool, string) {
 		present, err := presentTree(c)
 		if err != nil {
 			return false, err.Error()
