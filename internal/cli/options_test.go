@@ -73,7 +73,7 @@ func TestOptionValues(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	names := []string{"topics", "broker", "dump-log", "zk"}
-	for word, want := range map[string]string{"topcs": "topics", "brokers": "broker", "dumplog": "dump-log", "kz": "", "zj": "zk", "completely-else": "", "": ""} {
+	for word, want := range map[string]string{"topcs": "topics", "brokers": "broker", "dumplog": "dump-log", "kz": "zk", "zj": "zk", "completely-else": "", "": ""} {
 		if got := nearest.To(word, names); got != want {
 			t.Errorf("nearest.To(%q) = %q, want %q", word, got, want)
 		}
