@@ -17,9 +17,9 @@ import (
 	"kz/zkpaths"
 )
 
-func register(t *testing.T, znodes *zk.Client, id int32, addr net.Addr) (epoch int64) {
+func register(t *testing.T, znodes *zk.Client, id int32, addr string) (epoch int64) {
 	t.Helper()
-	_, port, err := net.SplitHostPort(addr.String())
+	_, port, err := net.SplitHostPort(addr)
 	must(t, err)
 	data := fmt.Sprintf(`{"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT"},"endpoints":["PLAINTEXT://127.0.0.1:%s"],"jmx_port":-1,"port":%s,"host":"127.0.0.1","version":4,"timestamp":"%s"}`,
 		port, port, strconv.FormatInt(time.Now().UnixMilli(), 10))

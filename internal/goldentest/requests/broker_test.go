@@ -17,13 +17,17 @@ import (
 // A foreignBroker answers what a controller sends and writes it down. Whatever else comes (kz's
 // followers fetch from it) has its connection closed.
 type foreignBroker struct {
-	t *testing.T
-	l net.Listener
+	t    *testing.T
+	addr string // the same over close and listen
 
 	wg    sync.WaitGroup
 	mu    sync.Mutex // guards what follows
+	l     net.Listener
 	got   []received
 	conns map[net.Conn]int // how many requests of a controller came on it
+	mute  bool             // it reads, and does not answer
+	// reply changes an answer, which says that all is well, before it is sent; nil leaves it.
+	reply func(kmsg.Request, kmsg.Response)
 }
 
 type received struct {
@@ -35,11 +39,26 @@ type received struct {
 
 func listen(t *testing.T) *foreignBroker {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	b := &foreignBroker{t: t, addr: "127.0.0.1:0", conns: map[net.Conn]int{}}
+	b.listen()
+	t.Cleanup(func() {
+		b.close()
+		b.wg.Wait()
+	})
+	return b
+}
+
+// listen begins to accept connections, for the first time or again.
+func (b *foreignBroker) listen() {
+	b.t.Helper()
+	l, err := net.Listen("tcp", b.addr)
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
-	b := &foreignBroker{t: t, l: l, conns: map[net.Conn]int{}}
+	b.addr = l.Addr().String()
+	b.mu.Lock()
+	b.l = l
+	b.mu.Unlock()
 	b.wg.Go(func() {
 		for {
 			conn, err := l.Accept()
@@ -52,16 +71,28 @@ func listen(t *testing.T) *foreignBroker {
 			b.wg.Go(func() { b.serve(conn) })
 		}
 	})
-	t.Cleanup(func() {
-		l.Close()
-		b.mu.Lock()
-		for c := range b.conns {
-			c.Close()
-		}
-		b.mu.Unlock()
-		b.wg.Wait()
-	})
-	return b
+}
+
+// close ends the listener and all connections.
+func (b *foreignBroker) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.l.Close()
+	for c := range b.conns {
+		c.Close()
+	}
+}
+
+func (b *foreignBroker) setMute(mute bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mute = mute
+}
+
+func (b *foreignBroker) setReply(f func(kmsg.Request, kmsg.Response)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reply = f
 }
 
 func (b *foreignBroker) serve(conn net.Conn) {
@@ -89,14 +120,21 @@ func (b *foreignBroker) serve(conn net.Conn) {
 		b.mu.Lock()
 		b.conns[conn]++
 		b.got = append(b.got, received{conn, h, epoch, text})
+		mute, reply := b.mute, b.reply
 		b.mu.Unlock()
-		if err := answer(conn, h, req.ResponseKind()); err != nil {
+		if mute {
+			continue
+		}
+		resp := req.ResponseKind()
+		if reply != nil {
+			reply(req, resp)
+		}
+		if err := answer(conn, h, resp); err != nil {
 			return
 		}
 	}
 }
 
-// answer says that all is well.
 func answer(w io.Writer, h wire.RequestHeader, resp kmsg.Response) error {
 	resp.SetVersion(h.Version)
 	body := resp.AppendTo(wire.AppendResponseHeader(nil, h.Key, h.Version, h.CorrelationID))
@@ -154,7 +192,7 @@ func describe(req kmsg.Request) (text string, brokerEpoch int64) {
 			live = append(live, l.ID)
 		}
 	case *kmsg.StopReplicaRequest:
-		name, controller, epoch, brokerEpoch = "StopReplica", r.ControllerID, r.ControllerEpoch, r.BrokerEpoch
+		name, tail, controller, epoch, brokerEpoch = "StopReplica", "", r.ControllerID, r.ControllerEpoch, r.BrokerEpoch
 		for _, ts := range r.Topics {
 			for _, p := range ts.PartitionStates {
 				entries = append(entries, fmt.Sprintf("%s-%d{leaderEpoch %d delete %v}", ts.Topic, p.Partition, p.LeaderEpoch, p.Delete))
@@ -163,7 +201,11 @@ func describe(req kmsg.Request) (text string, brokerEpoch int64) {
 	}
 	slices.Sort(entries)
 	slices.Sort(live)
-	return fmt.Sprintf("%s v%d controller %d epoch %d; %s %s [%s]", name, req.GetVersion(), controller, epoch, strings.Join(entries, " "), tail, join(live)), brokerEpoch
+	end := fmt.Sprintf("%s [%s]", tail, join(live))
+	if tail == "" {
+		end = ""
+	}
+	return fmt.Sprintf("%s v%d controller %d epoch %d; %s %s", name, req.GetVersion(), controller, epoch, strings.Join(entries, " "), end), brokerEpoch
 }
 
 func join(ids []int32) string {

@@ -2,6 +2,8 @@ package requests
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -19,7 +21,12 @@ import (
 	"kz/zkpaths"
 )
 
-func TestMain(m *testing.M) { zktest.Main(m) }
+// The tests wait most of the time, so they run side by side even where they have one CPU.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "2")
+	zktest.Main(m)
+}
 
 // kz is the controller and brokers 1 and 2; broker 9 is foreign. Phases 1 to 11 of the captured
 // conversation, in a row, without 4.
@@ -27,6 +34,7 @@ func TestControllerToForeignBroker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: the controller's stories play these phases in memory")
 	}
+	t.Parallel()
 	server := zktest.Start(t)
 	c := clustertest.NewProcesses(t, server.Addr)
 	props := map[string]string{"zookeeper.session.timeout.ms": "4000", "zookeeper.connection.timeout.ms": "60000", "auto.leader.rebalance.enable": "false", "replica.lag.time.max.ms": "8000"}
@@ -42,8 +50,8 @@ func TestControllerToForeignBroker(t *testing.T) {
 	create("pre", []int32{1, 2}, []int32{2, 1})
 	clustertest.AwaitISRStored(t, znodes, "pre", 2, 2, 90*time.Second)
 
-	nine := &phases{t: t, b: listen(t), golden: readGolden(t), sheet: fidelity.Open(t, "requests/processes")}
-	nine.phase("1", func() { nine.epoch = register(t, znodes, 9, nine.b.l.Addr()) })
+	nine := &phases{t: t, b: listen(t), golden: readGolden(t), sheet: fidelity.Open(t, "requests/lives")}
+	nine.phase("1", func() { nine.epoch = register(t, znodes, 9, nine.b.addr) })
 	nine.phase("2", func() {
 		create("m", []int32{1, 9}, []int32{9, 1}, []int32{1, 2}, []int32{2, 9})
 		follow(t, cl, 1, "m", 0, 0)
@@ -88,6 +96,7 @@ type phases struct {
 	b      *foreignBroker
 	golden map[string][]string
 	epoch  int64 // of broker 9's registration
+	before int   // how many requests there were when the phase began
 	sheet  *fidelity.Sheet
 }
 
@@ -112,14 +121,14 @@ func (n *phases) compare(name string, act func(), normalised func([]string) []st
 		n.t.Fatalf("no captured phase %s", name)
 	}
 	want := normalised(golden)
-	before := len(n.b.since(0))
+	n.before = len(n.b.since(0))
 	act()
 	var got []received
 	var texts []string
 	var stable time.Time
 	deadline := time.Now().Add(90 * time.Second)
 	clustertest.Eventually(n.t, 2*time.Minute, "phase "+name, func() (bool, string) {
-		if now := n.b.since(before); len(now) != len(got) || stable.IsZero() {
+		if now := n.b.since(n.before); len(now) != len(got) || stable.IsZero() {
 			got, stable, texts = now, time.Now(), nil
 			for _, r := range got {
 				texts = append(texts, r.text)
@@ -138,6 +147,27 @@ func (n *phases) compare(name string, act func(), normalised func([]string) []st
 		n.t.Errorf("phase %s (- Kafka, + kz):\n%s", name, d)
 	}
 	n.sheet.Add("phase "+name, "as processes", fidelity.Same, "")
+}
+
+// await waits, inside a phase, until it has seen so many requests.
+func (n *phases) await(count int) {
+	n.t.Helper()
+	clustertest.Eventually(n.t, 90*time.Second, fmt.Sprintf("request %d of the phase", count), func() (bool, string) {
+		got := n.b.since(n.before)
+		return len(got) >= count, fmt.Sprintf("%d came", len(got))
+	})
+}
+
+// quiet waits until no request has come for a second.
+func (n *phases) quiet() {
+	n.t.Helper()
+	last, since := -1, time.Now()
+	clustertest.Eventually(n.t, 90*time.Second, "an end of requests", func() (bool, string) {
+		if now := len(n.b.since(0)); now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) > time.Second, "still coming"
+	})
 }
 
 // merged is one line for all requests that differ in nothing but their entries.

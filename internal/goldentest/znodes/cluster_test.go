@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -142,6 +143,35 @@ func (c *cluster) start(names ...string) (ok bool) {
 		}
 	}
 	return true
+}
+
+// logged waits until a broker's log has these words.
+func (c *cluster) logged(name, words string) {
+	c.t.Helper()
+	clustertest.Eventually(c.t, within, name+" to log "+words, func() (bool, string) {
+		b, err := os.ReadFile(c.nodes[name].Log)
+		return err == nil && strings.Contains(string(b), words), fmt.Sprint(err)
+	})
+}
+
+// pause freezes a broker and waits until all its threads stand still: the signal goes to one of them,
+// and where the CPU is busy the others may run on for a while, and fetch.
+func (c *cluster) pause(n *clustertest.Node) {
+	c.t.Helper()
+	n.Pause()
+	clustertest.Eventually(c.t, within, "a process to stand still", func() (bool, string) {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", n.Pid()))
+		for _, path := range threads { // none where the system has no /proc
+			b, err := os.ReadFile(path)
+			if err != nil {
+				continue // it has ended
+			}
+			if _, state, ok := strings.Cut(string(b), ") "); !ok || state[0] != 'T' {
+				return false, string(b)
+			}
+		}
+		return err == nil, fmt.Sprint(err)
+	})
 }
 
 // mustStart is start where nothing may fail.

@@ -52,7 +52,7 @@ func TestFailures(t *testing.T) {
 	c.step("27-killed-controller-restarted", func() { c.mustStart("broker-2"); full() })
 	c.step("28-zombie-controller", func() {
 		zombie := c.broker("broker-3")
-		c.nextController(1, []string{"broker-2"}, zombie.Pause)
+		c.nextController(1, []string{"broker-2"}, func() { c.pause(zombie) })
 		c.gone("t", 3, 3)
 		zombie.Resume()
 		c.exists(zkpaths.Broker(3), true)

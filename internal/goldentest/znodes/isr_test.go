@@ -18,7 +18,7 @@ func TestISR(t *testing.T) {
 	c.topic("lag2", []int32{2, 3, 1})
 	follower := c.broker("broker-3")
 	c.step("30-isr-shrink", func() {
-		follower.Pause()
+		c.pause(follower)
 		c.produce("broker-1", "lag", 0, 1)
 		c.produce("broker-2", "lag2", 0, 1)
 		c.isr("lag", 0, 2)
@@ -30,7 +30,7 @@ func TestISR(t *testing.T) {
 		c.isr("lag2", 0, 3)
 	})
 	c.step("32-isr-idle-follower", func() {
-		follower.Pause()
+		c.pause(follower)
 		c.quiet(12 * time.Second)
 		follower.Resume()
 	})
@@ -56,7 +56,7 @@ func TestStaleVersion(t *testing.T) {
 			_, err = hand.Set(ctx, path, data, zk.AnyVersion)
 			return err
 		})
-		c.broker("broker-3").Pause()
+		c.pause(c.broker("broker-3"))
 		c.produce("broker-1", "lag", 0, 1)
 		c.wrote("the leader to try", func(w write) bool { return w.Who == "broker-1" && w.Error == "BADVERSION" })
 		c.quiet(5 * time.Second)
@@ -74,7 +74,7 @@ func TestZombieLeader(t *testing.T) {
 	c.topic("z2", []int32{2, 1, 3})
 	zombie := c.broker("broker-2")
 	c.step("33-zombie-leader", func() {
-		zombie.Pause()
+		c.pause(zombie)
 		c.leader("z", 0, 3)
 		c.leader("z2", 0, 1)
 		c.produce("broker-3", "z", 0, 3)

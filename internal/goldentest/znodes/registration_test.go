@@ -41,7 +41,7 @@ func TestGeneratedBrokerIDs(t *testing.T) {
 		c.mustStart("broker-1")
 	})
 	c.step("94-session-lost-and-registered-again", func() {
-		one.Pause()
+		c.pause(one)
 		c.exists(zkpaths.Broker(1001), false)
 		one.Resume()
 		c.exists(zkpaths.Broker(1001), true)

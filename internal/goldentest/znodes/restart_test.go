@@ -48,8 +48,8 @@ func TestRestarts(t *testing.T) {
 	})
 	c.step("85-zookeeper-restart-brokers-asleep", func() {
 		one, two := c.broker("broker-1"), c.broker("broker-2")
-		one.Pause()
-		two.Pause()
+		c.pause(one)
+		c.pause(two)
 		c.server.Stop()
 		c.server.StartAgain(c.t)
 		c.exists(zkpaths.Broker(1), false)
