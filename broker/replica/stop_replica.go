@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"slices"
+
 	"kz/broker/metadata"
 	"kz/internal/kafkaerr"
 	"kz/internal/topic"
@@ -69,7 +71,17 @@ func (m *Manager) stopReplicas(controllerID, controllerEpoch int32, states map[t
 			}
 		}
 	}
+	m.tellDeleted(stopped, states)
 	return codes, wake, kafkaerr.None
+}
+
+// tellDeleted: who deletes a replica leads it no longer. Where the partition was moved
+// away, no LeaderAndIsr says so.
+func (m *Manager) tellDeleted(stopped []topic.Partition, states map[topic.Partition]StopState) {
+	gone := slices.DeleteFunc(slices.Clone(stopped), func(id topic.Partition) bool { return !states[id].Delete })
+	if m.onLeadership != nil && len(gone) > 0 {
+		m.onLeadership(nil, gone)
+	}
 }
 
 // deleteReplica takes the partition out of the map before its log goes: who holds it
