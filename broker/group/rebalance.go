@@ -37,6 +37,10 @@ func (g *group) prepareRebalance(why string) {
 		return
 	}
 	g.awaitMembers(timeout)
+	if len(g.order) == 0 { // nobody's patience is left: ids given out count no more
+		g.completeJoin()
+		return
+	}
 	g.maybeCompleteJoin()
 }
 
