@@ -26,7 +26,7 @@ var situations = []situation{
 	}},
 	{"empty", func(b *bench, p *person) { b.settled(p); b.Leave("g", []Leaving{{MemberID: p.id}}) }},
 	{"rebalancing", func(b *bench, p *person) { b.settled(p); b.join(&person{name: "other"}) }},
-	{"completing", func(b *bench, p *person) { b.join(p); time.Sleep(4 * time.Second) }},
+	{"completing", func(b *bench, p *person) { b.join(p); pass(4 * time.Second) }},
 	{"stable", func(b *bench, p *person) { b.settled(p) }},
 }
 
@@ -46,7 +46,7 @@ func ask(b *bench, p *person) map[string]string {
 	who := *p
 	sync := b.sync(&who, nil)
 	out["SyncGroup"] = "waits"
-	if time.Sleep(time.Second); sync.done {
+	if pass(time.Second); sync.done {
 		out["SyncGroup"] = name(sync.result.Code)
 	}
 	return out

@@ -2,7 +2,6 @@ package group
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -181,6 +180,12 @@ func (b *bench) follow(ps ...int32) {
 	synctest.Wait()
 }
 
+// pass lets time pass, and what it brings happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // call is a request that may wait.
 type call[R any] struct {
 	t      *testing.T
@@ -188,7 +193,13 @@ type call[R any] struct {
 	result R
 }
 
+// seen orders what answers write and what the story reads: virtual time does not, for the
+// race detector.
+var seen sync.Mutex
+
 func (c *call[R]) respond(r R) {
+	seen.Lock()
+	defer seen.Unlock()
 	if c.done {
 		c.t.Error("answered twice")
 	}
@@ -199,6 +210,8 @@ func (c *call[R]) respond(r R) {
 func (c *call[R]) answer() R {
 	c.t.Helper()
 	synctest.Wait()
+	seen.Lock()
+	defer seen.Unlock()
 	if !c.done {
 		c.t.Fatal("not answered yet")
 	}
@@ -208,6 +221,8 @@ func (c *call[R]) answer() R {
 func (c *call[R]) mustWait() {
 	c.t.Helper()
 	synctest.Wait()
+	seen.Lock()
+	defer seen.Unlock()
 	if c.done {
 		c.t.Fatalf("answered already: %+v", c.result)
 	}
@@ -232,7 +247,9 @@ func (b *bench) join(p *person) *call[JoinResult] {
 		r.Protocols = append(r.Protocols, Protocol{name, subscriptionOf("t")})
 	}
 	b.Join(r, func(j JoinResult) {
+		seen.Lock()
 		p.id, p.generation = j.MemberID, j.Generation
+		seen.Unlock()
 		c.respond(j)
 	})
 	return c
@@ -245,6 +262,8 @@ func (b *bench) sync(p *person, assignment map[string][]byte) *call[SyncResult] 
 }
 
 func (p *person) caller() Caller {
+	seen.Lock()
+	defer seen.Unlock()
 	return Caller{Group: "g", MemberID: p.id, InstanceID: p.instance, Generation: p.generation}
 }
 
@@ -277,7 +296,7 @@ func (b *bench) settled(people ...*person) {
 	for _, p := range people {
 		joins = append(joins, b.join(p))
 	}
-	time.Sleep(b.cfg.InitialRebalanceDelay * 3)
+	pass(b.cfg.InitialRebalanceDelay * 3)
 	all := map[string][]byte{}
 	for i, p := range people {
 		if r := joins[i].answer(); r.Code != kafkaerr.None {
@@ -307,7 +326,7 @@ func (b *bench) keepAlive(d time.Duration, people ...*person) {
 		for _, p := range people {
 			b.beat(p)
 		}
-		time.Sleep(min(d, 3*time.Second))
+		pass(min(d, 3*time.Second))
 	}
 }
 
@@ -317,11 +336,4 @@ func subscriptionOf(names ...string) []byte {
 		b = putStr(b, n)
 	}
 	return putI32(b, -1)
-}
-
-func values[K comparable, V any](m map[K]V) (out []V) {
-	for v := range maps.Values(m) {
-		out = append(out, v)
-	}
-	return out
 }

@@ -36,7 +36,7 @@ func TestCoordinatorMoves(t *testing.T) {
 		if got := b2.sync(c, nil).answer(); string(got.Assignment) != "part of c" {
 			t.Errorf("c has %q", got.Assignment)
 		}
-		time.Sleep(11 * time.Second) // sessions run there, too
+		pass(11 * time.Second) // sessions run there, too
 		b2.is(Empty, 0)
 		b1.Stop()
 		b2.Stop()
@@ -99,7 +99,7 @@ func TestLoading(t *testing.T) {
 		if _, code := b.List(nil); code != kafkaerr.CoordinatorLoadInProgress {
 			t.Errorf("list: %s", code.Name())
 		}
-		time.Sleep(3 * time.Minute)
+		pass(3 * time.Minute)
 		if got := b.fetched("g"); got != 7 {
 			t.Errorf("loaded offset %d", got)
 		}
@@ -122,13 +122,13 @@ func TestLeadershipFlaps(t *testing.T) {
 			b.OnLeadershipChange(offsetsTopic(0), nil)
 		}
 		b.OnLeadershipChange(nil, offsetsTopic(0))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if code := b.beat(a); code != kafkaerr.NotCoordinator || len(b.all()) != 0 {
 			t.Errorf("%s, %d groups", code.Name(), len(b.all()))
 		}
 		b.OnLeadershipChange(offsetsTopic(0), nil)
 		b.OnLeadershipChange(offsetsTopic(0), nil) // a new epoch under the same leader: nothing to do
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		if code := b.beat(a); code != kafkaerr.None {
 			t.Errorf("%s", code.Name())
 		}

@@ -16,13 +16,13 @@ func TestThreeMembersJoinInOneGeneration(t *testing.T) {
 		a, c, d := &person{name: "a"}, &person{name: "c"}, &person{name: "d"}
 		start := time.Now()
 		first := b.join(a)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		second := b.join(c) // the delay is extended
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		third := b.join(d)
 		first.mustWait()
 		b.is(PreparingRebalance, 3)
-		time.Sleep(6 * time.Second)
+		pass(6 * time.Second)
 		r := first.answer()
 		if got := time.Since(start); got < 6*time.Second || got > 12*time.Second {
 			t.Errorf("after %v", got)
@@ -68,7 +68,7 @@ func TestRebalanceDropsWhoDoesNotRejoin(t *testing.T) {
 		rejoined := b.join(c)
 		b.keepAlive(59*time.Second, a) // it lives, but does not join
 		newcomer.mustWait()
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if r := rejoined.answer(); r.Generation != 2 || r.Leader != c.id || len(r.Members) != 2 {
 			t.Errorf("c was told %+v: it should lead now", r)
 		}
@@ -107,7 +107,7 @@ func TestSilentMemberIsRemoved(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		b.sync(a, nil)
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		b.is(Empty, 0)
 	})
 }
@@ -118,7 +118,7 @@ func TestMemberWithoutSyncIsRemoved(t *testing.T) {
 		a, c := &person{name: "a"}, &person{name: "c"}
 		b.join(a)
 		b.join(c)
-		time.Sleep(7 * time.Second)
+		pass(7 * time.Second)
 		b.sync(a, nil).answer()
 		b.is(Stable, 2)
 		b.keepAlive(61*time.Second, a, c)
@@ -132,10 +132,10 @@ func TestLeaderDiesBeforeItsAssignment(t *testing.T) {
 		a, c := &person{name: "a"}, &person{name: "c"}
 		b.join(a)
 		b.join(c)
-		time.Sleep(7 * time.Second)
+		pass(7 * time.Second)
 		s := b.sync(c, nil)
 		s.mustWait()
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		if r := s.answer(); r.Code != kafkaerr.RebalanceInProgress {
 			t.Errorf("c is told %s", r.Code.Name())
 		}
@@ -150,7 +150,7 @@ func TestAssignmentThatCannotBeWritten(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		a := &person{name: "a"}
 		b.join(a)
-		time.Sleep(4 * time.Second)
+		pass(4 * time.Second)
 		b.logs.code = kafkaerr.NotEnoughReplicas
 		if r := b.sync(a, map[string][]byte{a.id: []byte("1")}).answer(); r.Code != kafkaerr.CoordinatorNotAvailable || r.Assignment != nil {
 			t.Errorf("a got %+v", r)
@@ -170,7 +170,7 @@ func TestMemberIDRequired(t *testing.T) {
 		}
 		c2 := &call[JoinResult]{t: t}
 		b.Join(r, c2.respond)
-		time.Sleep(4 * time.Second)
+		pass(4 * time.Second)
 		if got := c2.answer(); got.Code != kafkaerr.None || got.MemberID != r.MemberID {
 			t.Errorf("%+v", got)
 		}
@@ -180,7 +180,7 @@ func TestMemberIDRequired(t *testing.T) {
 		p := &person{id: c2.result.MemberID}
 		again := b.join(p)
 		again.mustWait()
-		time.Sleep(10*time.Second + time.Millisecond)
+		pass(10*time.Second + time.Millisecond)
 		if got := again.answer(); got.Generation != 2 {
 			t.Errorf("%+v", got)
 		}

@@ -64,7 +64,7 @@ func TestStaticMemberComesBackDuringARebalance(t *testing.T) {
 		a, c := &person{name: "a"}, &person{name: "c", instance: instance("ic")}
 		b.join(a)
 		b.join(c)
-		time.Sleep(7 * time.Second)
+		pass(7 * time.Second)
 		b.is(CompletingRebalance, 2)
 		waits := b.sync(c, nil)
 		waits.mustWait()
@@ -94,7 +94,7 @@ func TestStaticMemberIsWaitedFor(t *testing.T) {
 		}
 		b.keepAlive(9*time.Second, a, c)
 		b.sync(a, nil)
-		time.Sleep(21 * time.Second)
+		pass(21 * time.Second)
 		b.is(Empty, 0)
 	})
 }

@@ -2,7 +2,6 @@ package answers
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -99,8 +98,4 @@ func subscription(topics ...string) []byte {
 	m := kmsg.NewConsumerMemberMetadata()
 	m.Version, m.Topics = 0, topics
 	return m.AppendTo(nil)
-}
-
-func otherProtocols(text, protocols string) string {
-	return strings.Replace(text, groupMetadata, protocols, 1)
 }
