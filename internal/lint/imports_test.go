@@ -49,7 +49,8 @@ var sees = map[string][]string{
 	"client":          plus(words, "internal/link", "internal/wire"),
 	"client/admin":    plus(words, "client"),
 	"client/producer": plus(words, "client", "internal/record", "internal/wire"),
-	"client/consumer": plus(words, "client", "internal/record", "internal/wire"),
+	"client/assignor": words,
+	"client/consumer": plus(words, "client", "client/assignor", "internal/record", "internal/wire"),
 
 	// The supervisor starts programs and reads their journals and znodes; what is in them it does not know.
 	"internal/nearest": nil,
