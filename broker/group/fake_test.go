@@ -234,6 +234,7 @@ type person struct {
 	instance   *string
 	generation int32
 	protocols  string // names, blanks between
+	careful    bool   // joins as from version 4 on
 }
 
 func (b *bench) join(p *person) *call[JoinResult] {
@@ -242,7 +243,7 @@ func (b *bench) join(p *person) *call[JoinResult] {
 		p.protocols = "range"
 	}
 	r := JoinRequest{Group: "g", MemberID: p.id, InstanceID: p.instance, ClientID: p.name, ClientHost: "/h",
-		RebalanceTimeoutMs: 60000, SessionTimeoutMs: 10000, ProtocolType: consumerType}
+		RequireKnownID: p.careful && p.instance == nil, RebalanceTimeoutMs: 60000, SessionTimeoutMs: 10000, ProtocolType: consumerType}
 	for _, name := range strings.Fields(p.protocols) {
 		r.Protocols = append(r.Protocols, Protocol{name, subscriptionOf("t")})
 	}
