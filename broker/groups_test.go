@@ -2,10 +2,7 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -190,67 +187,4 @@ func (r *rig) inSync(id string) int {
 		r.t.Fatal(err)
 	}
 	return len(s.ISR)
-}
-
-// kcat, which is librdkafka: a group reads all, commits, and a second one of its name goes
-// on where the first ended.
-func TestKcatGroup(t *testing.T) {
-	kcat, err := exec.LookPath("kcat")
-	if err != nil {
-		if os.Getenv("KZ_REQUIRE_KCAT") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("kcat is not installed")
-	}
-	r := newRig(t)
-	nodes := r.threeBrokers("kz.offsets.dual.commit=true")
-	c := r.client(nodes)
-	admin := kadm.NewClient(c)
-	if _, err := admin.CreateTopic(t.Context(), 4, 3, nil, "orders"); err != nil {
-		t.Fatal(err)
-	}
-	read := func(from, n int) {
-		t.Helper()
-		want := map[string]bool{}
-		for i := range n {
-			value := fmt.Sprint(from + i)
-			want[value] = true
-			if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: []byte(value)}).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, kcat, "-b", addrOf(nodes[0]), "-G", "g", "-q", "-c", fmt.Sprint(n), "-X", "auto.offset.reset=earliest", "orders")
-		out, err := cmd.Output()
-		if err != nil {
-			var exit *exec.ExitError
-			errors.As(err, &exit)
-			t.Fatalf("kcat: %v %s", err, exit.Stderr)
-		}
-		for _, line := range strings.Fields(string(out)) {
-			delete(want, line)
-		}
-		if len(want) > 0 {
-			t.Errorf("kcat did not read %v", want)
-		}
-		if got := committed(t.Context(), admin); got != int64(from+n) {
-			t.Errorf("committed %d of %d", got, from+n)
-		}
-	}
-	read(0, 100)
-	read(100, 50)
-	sum := 0
-	for p := range int32(4) {
-		n := 0
-		fmt.Sscan(r.get(fmt.Sprintf("/consumers/g/offsets/orders/%d", p)), &n)
-		sum += n
-	}
-	if sum != 150 {
-		t.Errorf("in ZooKeeper the offsets add up to %d", sum)
-	}
-	groups, err := admin.DescribeGroups(t.Context(), "g")
-	if err != nil || groups["g"].State != "Empty" {
-		t.Errorf("%+v %v", groups, err)
-	}
 }
