@@ -3,6 +3,8 @@ package group
 import (
 	"encoding/binary"
 	"errors"
+	"math"
+	"slices"
 )
 
 // errShort: bytes that end too early, or hold a length that cannot be.
@@ -74,7 +76,16 @@ func putI16(b []byte, v int16) []byte { return binary.BigEndian.AppendUint16(b, 
 func putI32(b []byte, v int32) []byte { return binary.BigEndian.AppendUint32(b, uint32(v)) }
 func putI64(b []byte, v int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(v)) }
 
-// putStr: strings came in with a 16-bit length, or are made of such by little.
+// maxString is the longest string that a record can hold: its length has 16 bits. Requests
+// of later versions can bring longer ones.
+const maxString = math.MaxInt16
+
+// storable says whether strings can be written into a record.
+func storable(all ...string) bool {
+	return !slices.ContainsFunc(all, func(s string) bool { return len(s) > maxString })
+}
+
+// putStr needs a storable string.
 func putStr(b []byte, s string) []byte { return append(putI16(b, int16(len(s))), s...) }
 
 func putNullableStr(b []byte, s *string) []byte {

@@ -70,7 +70,7 @@ func (g *group) storeOffsets(all map[topic.Partition]OffsetAndMetadata, respond 
 	fit := map[topic.Partition]OffsetAndMetadata{}
 	var entries []entry
 	for _, p := range sortedPartitions(all) {
-		if javaLength(all[p].Metadata) <= g.c.cfg.MaxMetadataSize {
+		if text := all[p].Metadata; javaLength(text) <= g.c.cfg.MaxMetadataSize && storable(text, p.Topic) {
 			fit[p] = all[p]
 			entries = append(entries, entry{offsetKey(g.id, p), offsetValue(all[p])})
 		}

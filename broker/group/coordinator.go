@@ -122,7 +122,7 @@ const (
 // Mirrors GroupCoordinator.validateGroupStatus.
 func (c *Coordinator) check(id string, n naming) kafkaerr.Code {
 	switch {
-	case id == "" && n == mustBeNamed:
+	case id == "" && n == mustBeNamed || !storable(id):
 		return kafkaerr.InvalidGroupID
 	case !c.active.Load():
 		return kafkaerr.CoordinatorNotAvailable

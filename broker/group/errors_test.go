@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,6 +115,9 @@ func TestPrecedence(t *testing.T) {
 		}{
 			{"no name", func(r *JoinRequest) { r.Group, r.SessionTimeoutMs = "", 1 }, kafkaerr.InvalidGroupID},
 			{"too short a session before the member", func(r *JoinRequest) { r.MemberID, r.SessionTimeoutMs = "x", 5999 }, kafkaerr.InvalidSessionTimeout},
+			{"a name that no record can hold", func(r *JoinRequest) { r.Group = strings.Repeat("g", 32768) }, kafkaerr.InvalidGroupID},
+			{"an instance that no record can hold", func(r *JoinRequest) { r.InstanceID = instance(strings.Repeat("i", 32740)) }, kafkaerr.InvalidRequest},
+			{"a protocol that no record can hold", func(r *JoinRequest) { r.Protocols = []Protocol{{Name: strings.Repeat("p", 32768)}} }, kafkaerr.InvalidRequest},
 			{"too long a session", func(r *JoinRequest) { r.SessionTimeoutMs = 1800001 }, kafkaerr.InvalidSessionTimeout},
 			{"a member of no group", func(r *JoinRequest) { r.Group, r.MemberID = "other", "x" }, kafkaerr.UnknownMemberID},
 			{"protocols before the member", func(r *JoinRequest) { r.MemberID, r.Protocols = "x", nil }, kafkaerr.InconsistentGroupProtocol},

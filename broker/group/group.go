@@ -55,24 +55,42 @@ func nowMs() int64 { return time.Now().UnixMilli() }
 // act changes the group: f runs under mu, then the outbox is emptied, unless somebody is
 // at it already. f must not block.
 func (g *group) act(f func()) {
-	g.mu.Lock()
-	f()
-	if g.delivering {
-		g.mu.Unlock()
+	if !g.change(f) {
 		return
 	}
-	g.delivering = true
-	for len(g.outbox) > 0 {
-		todo := g.outbox
-		g.outbox = nil
-		g.mu.Unlock()
+	all := false
+	defer func() {
+		if !all { // a bug in what was delivered: let the next change go on with the rest
+			g.mu.Lock()
+			g.delivering = false
+			g.mu.Unlock()
+		}
+	}()
+	for todo := g.take(); len(todo) > 0; todo = g.take() {
 		for _, deliver := range todo {
 			deliver()
 		}
-		g.mu.Lock()
 	}
-	g.delivering = false
-	g.mu.Unlock()
+	all = true
+}
+
+// change runs f under mu, and says whether the caller has to empty the outbox.
+func (g *group) change(f func()) (deliver bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f()
+	deliver = !g.delivering && len(g.outbox) > 0
+	g.delivering = g.delivering || deliver
+	return deliver
+}
+
+// take empties the outbox; nothing in it ends the delivering.
+func (g *group) take() (todo []func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	todo, g.outbox = g.outbox, nil
+	g.delivering = len(todo) > 0
+	return todo
 }
 
 // later puts something into the outbox. mu is held.

@@ -30,6 +30,10 @@ func (c *Coordinator) Join(r JoinRequest, respond func(JoinResult)) {
 		respond(refuseJoin(r.MemberID, kafkaerr.InvalidSessionTimeout))
 		return
 	}
+	if !r.storable() {
+		respond(refuseJoin(r.MemberID, kafkaerr.InvalidRequest))
+		return
+	}
 	var g *group
 	if r.MemberID != "" {
 		if g = c.lookup(r.Group); g == nil {
@@ -55,6 +59,19 @@ func (c *Coordinator) Join(r JoinRequest, respond func(JoinResult)) {
 		}
 		g.maybeCompleteJoin()
 	})
+}
+
+// storable: the member could be written, with an id made of its client's or its instance's.
+func (r *JoinRequest) storable() bool {
+	all := []string{r.ClientHost, r.ProtocolType}
+	for _, p := range r.Protocols {
+		all = append(all, p.Name)
+	}
+	prefix := r.ClientID
+	if r.InstanceID != nil {
+		prefix = *r.InstanceID
+	}
+	return storable(all...) && len(prefix)+memberIDSuffix <= maxString
 }
 
 // hasRoomFor asks group.max.size. While members are joining, those that wait are counted:

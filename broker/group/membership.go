@@ -173,6 +173,9 @@ func (s *membership) electJoinedLeader() bool {
 	return false
 }
 
+// memberIDSuffix is the length of what makes a member's id unique: -<uuid>.
+const memberIDSuffix = 1 + 36
+
 // newMemberID is <client id>-<uuid>, or <instance id>-<uuid> for a static member.
 func newMemberID(clientID string, instanceID *string) string {
 	prefix := clientID

@@ -199,3 +199,27 @@ func TestLoadInPieces(t *testing.T) {
 		}
 	}, func(c *Config) { c.LoadBufferSize = 300 })
 }
+
+// A bug in an answer must not make the group mute, nor hold its lock.
+func TestPanicInAnAnswer(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		a := &person{name: "a"}
+		b.settled(a)
+		g := b.lookup("g")
+		for _, bug := range []func(){
+			func() { g.act(func() { panic("in the change") }) },
+			func() { g.act(func() { g.later(func() { panic("in the answer") }) }) },
+		} {
+			func() {
+				defer func() { _ = recover() }()
+				bug()
+			}()
+			if code := b.beat(a); code != kafkaerr.None {
+				t.Errorf("%s", code.Name())
+			}
+			if got := b.commit(a.caller(), 1).answer()[t0]; got != kafkaerr.None {
+				t.Errorf("%s", got.Name())
+			}
+		}
+	})
+}
