@@ -48,8 +48,7 @@ func (c *Coordinator) Join(r JoinRequest, respond func(JoinResult)) {
 		switch {
 		case !g.hasRoomFor(r.MemberID):
 			if m := g.members[r.MemberID]; m != nil {
-				g.remove(m)
-				m.session.stop()
+				g.drop(m)
 			}
 			g.later(func() { respond(refuseJoin("", kafkaerr.GroupMaxSizeReached)) })
 		case r.MemberID == "":
