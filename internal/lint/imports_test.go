@@ -35,7 +35,7 @@ var sees = map[string][]string{
 	"broker/commitlog": plus(words, "internal/record"),
 	"broker/replica":   plus(words, "internal/mutant", "internal/record", "internal/zk", "zkpaths", "broker/commitlog", "broker/purgatory", "broker/metadata"),
 	"broker/fetcher":   plus(words, "internal/mutant", "internal/record", "internal/wire", "internal/link", "broker/commitlog", "broker/metadata", "broker/replica"),
-	"broker/group":    plus(words, "internal/record", "broker/purgatory", "broker/replica"),
+	"broker/group":     plus(words, "internal/record", "broker/purgatory", "broker/replica"),
 	// config hands each room its part of server.properties, in the room's own type.
 	"broker/config": plus(words, "internal/nearest", "internal/record", "internal/zk", "broker/commitlog", "broker/fetcher", "broker/group", "broker/network", "broker/replica", "controller"),
 	"broker/admin":  plus(words, "internal/zk", "zkpaths", "broker/commitlog", "broker/config", "broker/metadata"),
@@ -47,7 +47,7 @@ var sees = map[string][]string{
 	"controller": plus(words, "internal/mutant", "internal/link", "internal/wire", "internal/zk", "zkpaths"),
 
 	"client":          plus(words, "internal/link", "internal/wire"),
-	"client/admin":    plus(words, "client"),
+	"client/admin":    plus(words, "client", "client/assignor"),
 	"client/producer": plus(words, "client", "internal/record", "internal/wire"),
 	"client/assignor": words,
 	"client/consumer": plus(words, "client", "client/assignor", "internal/record", "internal/wire"),
