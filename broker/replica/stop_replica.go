@@ -71,16 +71,15 @@ func (m *Manager) stopReplicas(controllerID, controllerEpoch int32, states map[t
 			}
 		}
 	}
-	m.tellDeleted(stopped, states)
+	m.tellGone(slices.DeleteFunc(slices.Clone(stopped), func(id topic.Partition) bool { return !states[id].Delete }))
 	return codes, wake, kafkaerr.None
 }
 
-// tellDeleted: who deletes a replica leads it no longer. Where the partition was moved
-// away, no LeaderAndIsr says so.
-func (m *Manager) tellDeleted(stopped []topic.Partition, states map[topic.Partition]StopState) {
-	gone := slices.DeleteFunc(slices.Clone(stopped), func(id topic.Partition) bool { return !states[id].Delete })
-	if m.onLeadership != nil && len(gone) > 0 {
-		m.onLeadership(nil, gone)
+// tellGone: a replica that was deleted, or whose disk failed, leads no longer, and no
+// LeaderAndIsr says so. m.stateMu is held.
+func (m *Manager) tellGone(ids []topic.Partition) {
+	if m.onLeadership != nil && len(ids) > 0 {
+		m.onLeadership(nil, ids)
 	}
 }
 
