@@ -1,3 +1,5 @@
+//go:build unix
+
 package consumer
 
 import (
@@ -6,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -23,11 +26,6 @@ func (w *crew) morePartitions(n int) {
 		w.t.Fatal(err)
 	}
 }
-
-var (
-	p0 = topic.Partition{Topic: "t", Partition: 0}
-	p1 = topic.Partition{Topic: "t", Partition: 1}
-)
 
 // take polls until n records came; it gives their places.
 func take(t *testing.T, c *Consumer, n int) (out []string) {
@@ -209,7 +207,7 @@ func TestWakeupAndUse(t *testing.T) {
 		_ = c.Assign([]topic.Partition{p0}, Latest)
 		got := make(chan error)
 		go func() { _, err := c.Poll(context.Background()); got <- err }()
-		time.Sleep(time.Second) // virtual: Poll waits by now
+		synctest.Wait() // Poll waits by now
 		if _, err := pollFor(c, time.Second); !errors.Is(err, ErrInUse) {
 			t.Errorf("a second goroutine got %v", err)
 		}
@@ -218,7 +216,7 @@ func TestWakeupAndUse(t *testing.T) {
 			t.Errorf("woken: %v", err)
 		}
 		go func() { _, err := c.Poll(context.Background()); got <- err }()
-		time.Sleep(time.Second)
+		synctest.Wait()
 		go c.Close()
 		if err := <-got; !errors.Is(err, ErrClosed) {
 			t.Errorf("closed: %v", err)

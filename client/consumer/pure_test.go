@@ -10,6 +10,11 @@ import (
 	"kz/internal/topic"
 )
 
+var (
+	p0 = topic.Partition{Topic: "t", Partition: 0}
+	p1 = topic.Partition{Topic: "t", Partition: 1}
+)
+
 // Ref: Kafka 2.8 SubscriptionState.maybeCompleteValidation.
 func TestVerdictOfALeader(t *testing.T) {
 	for _, tt := range []struct {
