@@ -9,6 +9,7 @@ import (
 	"kz/broker/api"
 	"kz/broker/commitlog"
 	"kz/broker/config"
+	"kz/broker/group"
 	"kz/broker/metadata"
 	"kz/broker/network"
 	"kz/broker/replica"
@@ -40,6 +41,7 @@ type Broker struct {
 	metadata   *metadata.Cache
 	server     *network.Server
 	replicas   *replica.Manager
+	groups     *group.Coordinator
 	controller *controller.Controller
 	admin      *admin.Manager
 	api        *api.API

@@ -45,6 +45,13 @@
 // file to socket (sendfile). A follower's Fetch is the same, read up to the log's end
 // instead of the high watermark, and it is how the leader learns what the follower has.
 //
+// # A group
+//
+// JoinGroup and SyncGroup pass rooms 1 to 3, and then group takes them: it answers when
+// the generation begins, or when the assignment is stored. What it stores, it appends to
+// __consumer_offsets through rooms 4 to 6, as a producer with acks=all would. replica
+// tells it which partitions of that topic this broker leads: their groups are its own.
+//
 // # What goes on beside requests
 //
 // The fetcher pulls from the leaders of the partitions this broker follows. The

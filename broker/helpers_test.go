@@ -42,7 +42,8 @@ func newRigOn(t *testing.T, s *zktest.Server) *rig {
 	// Brokers stop in cleanups that run before this one: nothing may be left of them.
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() {
-		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("kz/internal/zktest.(*Server).run.func1"))
+		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("kz/internal/zktest.(*Server).run.func1"),
+			goleak.IgnoreAnyFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick")) // sarama's, one for ever
 	})
 	r := &rig{t: t, server: s, addr: s.Addr + s.Chroot(), dir: t.TempDir(), faults: link.NewFaults(nil)}
 	r.faults.Name(s.Addr, "zookeeper")

@@ -13,11 +13,13 @@ import (
 	"kz/broker/commitlog"
 	"kz/broker/config"
 	"kz/broker/fetcher"
+	"kz/broker/group"
 	"kz/broker/metadata"
 	"kz/broker/network"
 	"kz/broker/replica"
 	"kz/controller"
 	"kz/internal/journal"
+	"kz/internal/topic"
 	"kz/internal/zk"
 	"kz/zkpaths"
 )
@@ -66,6 +68,9 @@ func (b *Broker) start(ctx context.Context) error {
 	}
 	b.startReplicas(cfg)
 	if err := b.join(ctx, cfg); err != nil {
+		return err
+	}
+	if err := b.startGroups(ctx); err != nil {
 		return err
 	}
 	b.serve(cfg)
@@ -154,6 +159,8 @@ func (b *Broker) startReplicas(cfg *config.Config) {
 	})
 	b.logs.OnDirFailure(b.replicas.LogDirFailure)
 	b.replicas.SetFetchers(fetcher.NewManager(cfg.Fetcher, b.replicas, b.network, b.journal, b.log.With().Str("room", "fetcher").Logger()))
+	b.groups = group.New(cfg.Group, group.Deps{Replicas: b.replicas, Journal: b.journal, Log: b.log})
+	b.replicas.OnLeadershipChange(b.groups.OnLeadershipChange)
 	b.replicas.Start()
 }
 
@@ -183,6 +190,17 @@ func (b *Broker) join(ctx context.Context, cfg *config.Config) error {
 	return nil
 }
 
+// startGroups tells the group coordinator how many partitions its topic has: as many as it
+// was created with, whatever the config says now.
+func (b *Broker) startGroups(ctx context.Context) error {
+	a, _, err := admin.NewTopics(b.zk).Assignment(ctx, topic.ConsumerOffsets)
+	if err != nil {
+		return err
+	}
+	b.groups.Start(int32(len(a.Partitions)))
+	return nil
+}
+
 // serve starts what answers requests, and then lets connections read.
 func (b *Broker) serve(cfg *config.Config) {
 	log := b.log.With().Str("room", "admin").Logger()
@@ -197,6 +215,7 @@ func (b *Broker) serve(cfg *config.Config) {
 	})
 	b.api = api.New(api.Deps{
 		Config: cfg, Requests: b.server.Requests(), Replicas: b.replicas,
+		Groups: b.groups, Offsets: admin.NewOffsets(b.zk),
 		Sessions: replica.NewFetchSessionCache(cfg.FetchSessionSlots, fetchSessionEviction),
 		Metadata: b.metadata, Admin: b.admin, Configs: b.configs, Controller: b.controller,
 		ClusterID: b.clusterID, Log: b.log.With().Str("room", "api").Logger(),

@@ -42,6 +42,9 @@ func (b *Broker) stopRooms() {
 	if b.admin != nil {
 		b.admin.Stop() // who waits for new topics' leaders is answered
 	}
+	if b.groups != nil {
+		b.groups.Stop() // who waits for a rebalance looks for another coordinator
+	}
 	if b.replicas != nil {
 		b.replicas.Stop() // fetchers end; who is parked is answered; high watermarks are on disk
 	}

@@ -48,7 +48,7 @@ func (c *Client) Node(ctx context.Context, id int32, req kmsg.Request) (kmsg.Res
 	if err != nil {
 		return nil, err
 	}
-	return c.ask(ctx, conn, req)
+	return c.ask(ctx, conn, req, -1)
 }
 
 // Connect gives the connection to a broker by id, for callers that pipeline.
@@ -70,12 +70,17 @@ func (c *Client) Connect(ctx context.Context, id int32) (*Conn, error) {
 // Any asks whichever broker answers: the known ones and the bootstrap list, each
 // once, from a random place on, so that many clients do not all ask the first.
 func (c *Client) Any(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	return c.AnyUpTo(ctx, req, -1)
+}
+
+// AnyUpTo is Any in no higher version than the given one, see Conn.PrepareUpTo.
+func (c *Client) AnyUpTo(ctx context.Context, req kmsg.Request, highest int16) (kmsg.Response, error) {
 	var failures []error
 	for _, addr := range c.candidates() {
 		conn, err := c.pool.get(ctx, addr)
 		if err == nil {
 			var resp kmsg.Response
-			if resp, err = c.ask(ctx, conn, req); err == nil {
+			if resp, err = c.ask(ctx, conn, req, highest); err == nil {
 				return resp, nil
 			}
 		}
@@ -126,8 +131,8 @@ func (c *Client) Controller(ctx context.Context, req kmsg.Request, refresh bool)
 }
 
 // ask sends one request within request.timeout.ms.
-func (c *Client) ask(ctx context.Context, conn *Conn, req kmsg.Request) (kmsg.Response, error) {
-	if err := conn.Prepare(req); err != nil {
+func (c *Client) ask(ctx context.Context, conn *Conn, req kmsg.Request, highest int16) (kmsg.Response, error) {
+	if err := conn.PrepareUpTo(req, highest); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)

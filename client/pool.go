@@ -26,8 +26,12 @@ type Conn struct {
 }
 
 // Prepare sets the highest version of req that both sides speak.
-func (c *Conn) Prepare(req kmsg.Request) error {
-	v, err := c.versions.choose(req.Key(), -1)
+func (c *Conn) Prepare(req kmsg.Request) error { return c.PrepareUpTo(req, -1) }
+
+// PrepareUpTo is Prepare with a ceiling, for APIs of which an old version means something
+// else: OffsetCommit and OffsetFetch 0 are ZooKeeper's. Below 0 there is no ceiling.
+func (c *Conn) PrepareUpTo(req kmsg.Request, highest int16) error {
+	v, err := c.versions.choose(req.Key(), highest)
 	if err == nil {
 		req.SetVersion(v)
 	}

@@ -33,8 +33,10 @@ var newest = map[int16]int16{
 	int16(kmsg.OffsetForLeaderEpoch):       4,
 	int16(kmsg.DescribeConfigs):            4,
 	int16(kmsg.CreatePartitions):           3,
+	int16(kmsg.DeleteGroups):               2,
 	int16(kmsg.ElectLeaders):               2,
 	int16(kmsg.ListPartitionReassignments): 0,
+	int16(kmsg.OffsetDelete):               0,
 	int16(kmsg.DescribeCluster):            0,
 }
 

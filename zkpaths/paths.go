@@ -4,7 +4,7 @@ import "strconv"
 
 // The fixed paths. Who writes and who watches each is said at its type.
 const (
-	Consumers                = "/consumers" // groups of the 0.8 consumer; a broker only creates it
+	Consumers                = "/consumers" // groups of the 0.8 consumer; see ConsumerOffset
 	Controller               = "/controller"
 	ControllerEpoch          = "/controller_epoch"
 	Brokers                  = "/brokers"
@@ -85,5 +85,17 @@ func TopicConfig(topic string) string { return EntityConfig(EntityTopics, topic)
 //	guarded by  nothing: NODEEXISTS means already marked
 //	watched by  the controller (children), who deletes it when the deletion is done or refused
 func DeleteTopic(topic string) string { return DeleteTopics + "/" + topic }
+
+// ConsumerOffset is how far a group has read a partition, where consumers of Kafka 0.8 kept
+// it: /consumers/<group>/offsets/<topic>/<partition>, the next offset to read as decimal text.
+//
+//	written by  the consumer itself; any broker, for OffsetCommit version 0; with
+//	            kz.offsets.dual.commit the group's coordinator, too
+//	guarded by  nothing: the last write wins
+//
+//	42
+func ConsumerOffset(group, topic string, p int32) string {
+	return Consumers + "/" + group + "/offsets/" + topic + "/" + itoa(p)
+}
 
 func itoa(n int32) string { return strconv.FormatInt(int64(n), 10) }

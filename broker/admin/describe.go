@@ -136,7 +136,7 @@ func (c *Configs) describeDefaults() []Entry {
 
 // brokerEntry is one broker key. A key nobody knows is shown as sensitive: it could be anything.
 func (c *Configs) brokerEntry(key string, synonyms []Synonym) Entry {
-	k, known := config.Keys[key]
+	k, known := config.Lookup(key)
 	e := Entry{Name: key, Source: SourceDefault, ReadOnly: !k.Dynamic, Sensitive: !known || k.Sensitive(), Synonyms: synonyms, Type: k.Type, Doc: k.Doc}
 	if len(synonyms) > 0 {
 		e.Source = synonyms[0].Source
@@ -153,7 +153,7 @@ func (c *Configs) brokerEntry(key string, synonyms []Synonym) Entry {
 // brokerSynonyms lists every place a broker key's value could come from, the winner
 // first, from the first that has the key's own name on. c.mu is held.
 func (c *Configs) brokerSynonyms(key string) []Synonym {
-	k, known := config.Keys[key]
+	k, known := config.Lookup(key)
 	hidden := !known || k.Sensitive()
 	var out []Synonym
 	add := func(source Source, lookup func(string) (string, bool)) {
@@ -174,7 +174,7 @@ func (c *Configs) brokerSynonyms(key string) []Synonym {
 	add(SourceDynamicDefaultBroker, in(c.byDefault))
 	add(SourceStaticBroker, c.static.Static)
 	add(SourceDefault, func(name string) (string, bool) {
-		if k, ok := config.Keys[name]; ok {
+		if k, ok := config.Lookup(name); ok {
 			return k.Default()
 		}
 		return "", false

@@ -13,6 +13,7 @@
 //	auto.go       topics that are created because somebody asked for them
 //	configs.go    overrides of topics and brokers as ZooKeeper holds them
 //	changes.go    the watch on /config/changes
+//	zkoffsets.go  offsets of consumer groups as ZooKeeper holds them
 //	describe.go   every key with its value, where it comes from and what it overrides
 //
 // Who runs it: requests run on the handler's goroutine; waiting for leaders and the

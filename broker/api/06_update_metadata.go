@@ -34,6 +34,7 @@ func (a *API) updateMetadata(c *call) {
 	for _, p := range deleted {
 		a.d.Configs.Forget(p.Topic) // it may come again with another config
 	}
+	a.d.Groups.TopicsDeleted(deleted)
 	resp.ErrorCode = int16(code)
 	c.respond(resp)
 }

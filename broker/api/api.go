@@ -48,6 +48,8 @@ type Deps struct {
 	Config     *config.Config
 	Requests   <-chan *network.Request // network.Server's
 	Replicas   Replicas
+	Groups     Groups
+	Offsets    Offsets // in ZooKeeper
 	Sessions   *replica.FetchSessionCache
 	Metadata   *metadata.Cache
 	Admin      *admin.Manager
@@ -102,11 +104,22 @@ var handlers = map[int16]func(*API, *call){
 	keyStopReplica:          (*API).stopReplica,
 	keyUpdateMetadata:       (*API).updateMetadata,
 	keyControlledShutdown:   (*API).controlledShutdown,
+	keyOffsetCommit:         (*API).offsetCommit,
+	keyOffsetFetch:          (*API).offsetFetch,
+	keyFindCoordinator:      (*API).findCoordinator,
+	keyJoinGroup:            (*API).joinGroup,
+	keyHeartbeat:            (*API).heartbeat,
+	keyLeaveGroup:           (*API).leaveGroup,
+	keySyncGroup:            (*API).syncGroup,
+	keyDescribeGroups:       (*API).describeGroups,
+	keyListGroups:           (*API).listGroups,
 	keyAPIVersions:          (*API).apiVersions,
 	keyCreateTopics:         (*API).createTopics,
 	keyOffsetForLeaderEpoch: (*API).offsetForLeaderEpoch,
 	keyDescribeConfigs:      (*API).describeConfigs,
 	keyCreatePartitions:     (*API).createPartitions,
+	keyDeleteGroups:         (*API).deleteGroups,
+	keyOffsetDelete:         (*API).offsetDelete,
 	keyDescribeCluster:      (*API).describeCluster,
 }
 

@@ -21,11 +21,22 @@ const (
 	keyStopReplica          = 5
 	keyUpdateMetadata       = 6
 	keyControlledShutdown   = 7
+	keyOffsetCommit         = 8
+	keyOffsetFetch          = 9
+	keyFindCoordinator      = 10
+	keyJoinGroup            = 11
+	keyHeartbeat            = 12
+	keyLeaveGroup           = 13
+	keySyncGroup            = 14
+	keyDescribeGroups       = 15
+	keyListGroups           = 16
 	keyAPIVersions          = 18
 	keyCreateTopics         = 19
 	keyOffsetForLeaderEpoch = 23
 	keyDescribeConfigs      = 32
 	keyCreatePartitions     = 37
+	keyDeleteGroups         = 42
+	keyOffsetDelete         = 47
 	keyDescribeCluster      = 60
 )
 

@@ -5,7 +5,8 @@
 // answer, or the end of its connection. Who runs it: num.io.threads goroutines, each
 // taking one request at a time. A handler that must wait gives its goroutine back and
 // answers from wherever the wait ends: replica's purgatories for Produce and Fetch,
-// admin for topics, a goroutine of its own for ControlledShutdown.
+// group for JoinGroup, SyncGroup and OffsetCommit, admin for topics, a goroutine of its
+// own for ControlledShutdown and for offsets in ZooKeeper.
 //
 // kmsg's types stop here: a handler turns them into the room's types, and back.
 //

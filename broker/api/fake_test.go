@@ -232,6 +232,7 @@ func (s *store) CreateRecursive(_ context.Context, p string, b []byte) error {
 type bench struct {
 	*API
 	replicas   *replicas
+	groups     *groups
 	controller *ruler
 	store      *store
 }
@@ -258,11 +259,11 @@ func newBench(t testing.TB) *bench {
 		s.nodes[zkpaths.Broker(id)] = zkpaths.BrokerInfo{Version: 4, Host: "h", Port: 1, JMXPort: -1, Timestamp: 1,
 			Endpoints: []zkpaths.Endpoint{{Listener: "PLAINTEXT", Host: "h", Port: 1}}, SecurityMap: map[string]string{"PLAINTEXT": "PLAINTEXT"}}.Encode()
 	}
-	b := &bench{replicas: &replicas{}, controller: &ruler{active: true, epoch: 100}, store: s}
+	b := &bench{replicas: &replicas{}, groups: &groups{}, controller: &ruler{active: true, epoch: 100}, store: s}
 	configs := admin.NewConfigs(cfg, s, zerolog.Nop())
 	m := admin.NewManager(cfg, s, meta, configs, zerolog.Nop())
 	t.Cleanup(m.Stop)
-	b.API = New(Deps{Config: cfg, Replicas: b.replicas, Sessions: replica.NewFetchSessionCache(10, time.Minute), Metadata: meta,
+	b.API = New(Deps{Config: cfg, Replicas: b.replicas, Groups: b.groups, Offsets: admin.NewOffsets(s), Sessions: replica.NewFetchSessionCache(10, time.Minute), Metadata: meta,
 		Admin: m, Configs: configs, Controller: b.controller, ClusterID: "cluster", Log: zerolog.Nop()})
 	return b
 }

@@ -7,6 +7,7 @@ import (
 
 	"kz/broker/commitlog"
 	"kz/broker/fetcher"
+	"kz/broker/group"
 	"kz/broker/network"
 	"kz/broker/replica"
 	"kz/controller"
@@ -61,6 +62,8 @@ func (p *parser) build() *Config {
 			ReplicationFactor: v.short("transaction.state.log.replication.factor"), SegmentBytes: v.int("transaction.state.log.segment.bytes"),
 			MinInsyncReplicas: v.int("transaction.state.log.min.isr")},
 
+		DualCommit: v.bool("kz.offsets.dual.commit"),
+
 		ControlledShutdownEnable:       v.bool("controlled.shutdown.enable"),
 		ControlledShutdownMaxRetries:   v.int("controlled.shutdown.max.retries"),
 		ControlledShutdownRetryBackoff: v.msLong("controlled.shutdown.retry.backoff.ms"),
@@ -100,8 +103,27 @@ func (p *parser) build() *Config {
 		UncleanElection:        v.bool("unclean.leader.election.enable"),
 		DeleteTopicEnable:      c.DeleteTopicEnable,
 	}
+	c.Group = p.group()
 	c.SetBrokerID(c.BrokerID)
 	return c
+}
+
+func (p *parser) group() group.Config {
+	v := p.values
+	return group.Config{
+		MinSessionTimeout:     v.msInt("group.min.session.timeout.ms"),
+		MaxSessionTimeout:     v.msInt("group.max.session.timeout.ms"),
+		InitialRebalanceDelay: v.msInt("group.initial.rebalance.delay.ms"),
+		MaxSize:               v.int("group.max.size"),
+		MaxMetadataSize:       v.int("offset.metadata.max.bytes"),
+		Retention:             time.Duration(v.int("offsets.retention.minutes")) * time.Minute,
+		RetentionCheck:        v.msLong("offsets.retention.check.interval.ms"),
+		Partitions:            v.int32("offsets.topic.num.partitions"),
+		CommitTimeout:         v.msInt("offsets.commit.timeout.ms"),
+		CommitAcks:            v.short("offsets.commit.required.acks"),
+		LoadBufferSize:        v.int("offsets.load.buffer.size"),
+		CompressionCodec:      int8(v.int("offsets.topic.compression.codec")),
+	}
 }
 
 func (p *parser) zookeeper() zk.Config {

@@ -5,6 +5,7 @@ import (
 
 	"kz/broker/commitlog"
 	"kz/broker/fetcher"
+	"kz/broker/group"
 	"kz/broker/network"
 	"kz/broker/replica"
 	"kz/controller"
@@ -28,6 +29,7 @@ type Config struct {
 	Logs       commitlog.ManagerConfig
 	Replica    replica.Config
 	Fetcher    fetcher.Config
+	Group      group.Config
 	Controller controller.Config
 
 	NumIoThreads      int           // num.io.threads
@@ -44,6 +46,8 @@ type Config struct {
 
 	OffsetsTopic     InternalTopic // __consumer_offsets
 	TransactionTopic InternalTopic // __transaction_state
+
+	DualCommit bool // kz.offsets.dual.commit: commits go to ZooKeeper, too
 
 	ControlledShutdownEnable       bool
 	ControlledShutdownMaxRetries   int

@@ -110,10 +110,10 @@ func TestStockFileStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) != 1 || !strings.HasSuffix(warnings[0], ": group.initial.rebalance.delay.ms") {
+	if len(warnings) != 0 {
 		t.Errorf("warnings: %q", warnings)
 	}
-	if c.BrokerID != 0 || c.Logs.Dirs[0] != "/tmp/kafka-logs" || c.Zk.ConnectionTimeout != 18*time.Second || c.OffsetsTopic.ReplicationFactor != 1 {
+	if c.BrokerID != 0 || c.Logs.Dirs[0] != "/tmp/kafka-logs" || c.Zk.ConnectionTimeout != 18*time.Second || c.OffsetsTopic.ReplicationFactor != 1 || c.Group.InitialRebalanceDelay != 0 {
 		t.Errorf("%+v", c)
 	}
 }

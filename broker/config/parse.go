@@ -59,14 +59,16 @@ func (p *parser) fault(key, format string, args ...any) {
 
 // readAll parses every known key, set or not, and sorts the others out.
 func (p *parser) readAll() {
-	for name, k := range Keys {
-		if def, ok := k.Default(); ok {
-			p.values[name], _ = k.parse(def)
+	for _, table := range []map[string]Key{Keys, ownKeys} {
+		for name, k := range table {
+			if def, ok := k.Default(); ok {
+				p.values[name], _ = k.parse(def)
+			}
 		}
 	}
 	var later []string
 	for _, name := range slices.Sorted(maps.Keys(p.set)) {
-		k, known := Keys[name]
+		k, known := Lookup(name)
 		if !known {
 			p.unknown(name)
 			continue
@@ -119,7 +121,7 @@ func (p *parser) unknown(name string) {
 		return
 	}
 	w := "unknown key " + legible(name)
-	if near := nearest.To(name, slices.Sorted(maps.Keys(Keys))); near != "" {
+	if near := nearest.To(name, append(slices.Sorted(maps.Keys(Keys)), slices.Sorted(maps.Keys(ownKeys))...)); near != "" {
 		w += ", did you mean " + near + "?"
 	}
 	p.warnings = append(p.warnings, w)

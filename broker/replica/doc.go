@@ -24,6 +24,7 @@
 //	fetch_session.go    incremental fetches (KIP-227)       fetch_context.go, fetch_cache.go
 //	watchers.go         a partition tells the sessions that read it of changes
 //	list_offsets.go     ListOffset, EpochEnd
+//	led_read.go         how a coordinator reads what it leads
 //	follower.go         what the fetcher does to a followed partition
 //	log_dir.go          a disk failed
 //

@@ -143,6 +143,15 @@ func TestListenerLearnsOfLeadership(t *testing.T) {
 	if len(led) != 0 || !slices.Equal(followed, []topic.Partition{tp(0)}) {
 		t.Errorf("%v %v", led, followed)
 	}
+	followed = nil
+	b.m.StopReplicas(1, 1, map[topic.Partition]StopState{tp(0): {LeaderEpoch: -2}})
+	if followed != nil {
+		t.Errorf("stopped and not deleted: %v", followed)
+	}
+	b.m.StopReplicas(1, 1, map[topic.Partition]StopState{tp(0): {LeaderEpoch: -2, Delete: true}})
+	if !slices.Equal(followed, []topic.Partition{tp(0)}) {
+		t.Errorf("deleted: %v", followed)
+	}
 }
 
 func TestStopReplica(t *testing.T) {
@@ -279,12 +288,17 @@ func TestLogDirFailure(t *testing.T) {
 		if len(lost) != 2 || len(kept) != 2 {
 			t.Fatalf("lost %v, kept %v", lost, kept)
 		}
+		var gone []topic.Partition
+		b.m.OnLeadershipChange(func(_, f []topic.Partition) { gone = append(gone, f...) })
 		var answers []produced
 		for _, p := range lost {
 			answers = append(answers, b.produce(p, all, time.Hour, 1))
 		}
 		b.logs.FailDir(bad, os.ErrInvalid)
 		synctest.Wait()
+		if slices.SortFunc(gone, topic.Partition.Compare); !slices.Equal(gone, slices.SortedFunc(slices.Values(lost), topic.Partition.Compare)) {
+			t.Errorf("the listener lost %v, the disk %v", gone, lost)
+		}
 		for i, p := range lost {
 			if r := answers[i].now(t); r.Code != kafkaerr.KafkaStorageError && r.Code != kafkaerr.NotLeaderOrFollower {
 				t.Errorf("%v: %+v", p, r)

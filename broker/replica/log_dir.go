@@ -23,6 +23,7 @@ func (m *Manager) LogDirFailure(dir string, logs []topic.Partition) {
 			gone = append(gone, p)
 		}
 	}
+	m.tellGone(logs)
 	m.stateMu.Unlock()
 	for _, p := range gone {
 		m.completeAll(p) // no lock is held

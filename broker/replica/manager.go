@@ -69,8 +69,8 @@ func NewManager(cfg Config, d Deps) *Manager {
 func (m *Manager) SetFetchers(f Fetchers) { m.fetchers = f }
 
 // OnLeadershipChange registers the one listener that learns which partitions this
-// broker leads or follows since a LeaderAndIsr: the coordinators load and unload by
-// it. Before Start. It is called in order, under the manager's state lock: it must
+// broker leads or follows since a LeaderAndIsr, or has no more (as if it followed): the
+// coordinators load and unload by it. Before Start. It is called in order, under the manager's state lock: it must
 // only hand the news on.
 func (m *Manager) OnLeadershipChange(f func(leaders, followers []topic.Partition)) {
 	m.onLeadership = f

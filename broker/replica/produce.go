@@ -37,10 +37,10 @@ func (m *Manager) AppendRecords(timeout time.Duration, acks int16, internalTopic
 	m.append(timeout, acks, internalTopicsAllowed, commitlog.FromClient, records, respond)
 }
 
-// AppendFromCoordinator is AppendRecords for the brokers' own topics: acks=all, and
-// records as the coordinators write them.
-func (m *Manager) AppendFromCoordinator(timeout time.Duration, records map[topic.Partition][]byte, respond func(map[topic.Partition]ProduceResult)) {
-	m.append(timeout, acksAll, true, commitlog.FromCoordinator, records, respond)
+// AppendFromCoordinator is AppendRecords for the brokers' own topics: records as the
+// coordinators write them.
+func (m *Manager) AppendFromCoordinator(timeout time.Duration, acks int16, records map[topic.Partition][]byte, respond func(map[topic.Partition]ProduceResult)) {
+	m.append(timeout, acks, true, commitlog.FromCoordinator, records, respond)
 }
 
 func (m *Manager) append(timeout time.Duration, acks int16, internalTopicsAllowed bool, origin commitlog.Origin, records map[topic.Partition][]byte, respond func(map[topic.Partition]ProduceResult)) {

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"slices"
+
 	"kz/broker/metadata"
 	"kz/internal/kafkaerr"
 	"kz/internal/topic"
@@ -69,7 +71,16 @@ func (m *Manager) stopReplicas(controllerID, controllerEpoch int32, states map[t
 			}
 		}
 	}
+	m.tellGone(slices.DeleteFunc(slices.Clone(stopped), func(id topic.Partition) bool { return !states[id].Delete }))
 	return codes, wake, kafkaerr.None
+}
+
+// tellGone: a replica that was deleted, or whose disk failed, leads no longer, and no
+// LeaderAndIsr says so. m.stateMu is held.
+func (m *Manager) tellGone(ids []topic.Partition) {
+	if m.onLeadership != nil && len(ids) > 0 {
+		m.onLeadership(nil, ids)
+	}
 }
 
 // deleteReplica takes the partition out of the map before its log goes: who holds it

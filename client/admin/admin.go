@@ -1,5 +1,5 @@
 // Package admin asks a cluster to change or describe itself: topics, partitions,
-// configs, brokers.
+// configs, brokers, consumer groups and their offsets.
 //
 //	what comes in   plain values: a topic to create, names to describe
 //	what goes out   plain values, or an *Error whose text is what Kafka's own tools print
@@ -78,6 +78,9 @@ func refusal(code int16, message *string) error {
 	e := &Error{Code: c, Text: text[c]}
 	if message != nil && *message != "" {
 		e.Text = *message
+	}
+	if e.Text == "" {
+		e.Text = groupText[c]
 	}
 	if e.Text == "" {
 		e.Text = c.Name()

@@ -108,6 +108,16 @@ func (a *Admin) Topics(ctx context.Context, call string, names []string) (*clien
 	return cl, err
 }
 
+// DescribeTopic describes one topic; one that does not exist is an error.
+func (a *Admin) DescribeTopic(ctx context.Context, name string) (client.Topic, error) {
+	cl, err := a.Topics(ctx, "describeTopics", []string{name})
+	if err != nil {
+		return client.Topic{}, err
+	}
+	t := cl.Topics[name]
+	return t, refusal(int16(t.Err), nil)
+}
+
 // Reassignment is one partition whose replicas are being changed.
 type Reassignment struct{ Replicas, Adding, Removing []int32 }
 

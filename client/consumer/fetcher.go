@@ -25,10 +25,16 @@ type fetcher struct {
 // answer is one Fetch answer with records, or an error for Poll.
 type answer struct {
 	parts []Fetched
-	err   error
 	mu    sync.Mutex // guards left
-	left  int        // parts not yet released
+	left  int        // pieces not yet released
 	call  *wire.Call
+}
+
+// hold counts one piece more: a part was split.
+func (a *answer) hold() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.left++
 }
 
 // release counts down; the last part gives the frame back.
@@ -61,6 +67,9 @@ func (f *fetcher) run() {
 		if err == nil && needsStart(mine) {
 			err = f.resolve(conn, mine)
 		}
+		if err == nil && needsCheck(mine) {
+			err = f.validate(conn, f.mine())
+		}
 		var a *answer
 		if err == nil {
 			a, err = f.fetch(conn, f.mine())
@@ -86,7 +95,7 @@ func (f *fetcher) mine() []position {
 	defer f.c.mu.Unlock()
 	var out []position
 	for _, p := range f.c.parts {
-		if p.leader == f.node && p.err == nil {
+		if p.leader == f.node && p.fetchable() {
 			out = append(out, *p)
 		}
 	}
@@ -97,18 +106,27 @@ func (f *fetcher) mine() []position {
 // lost gives the partitions back to the keeper: there may be a new leader.
 func (f *fetcher) lost(parts []position) {
 	for _, p := range parts {
-		f.set(p.part, func(pos *position) { pos.leader = client.NoLeader })
+		f.set(p, func(pos *position) { pos.leader = client.NoLeader })
 	}
 	f.c.lookForLeaders()
 }
 
-// set changes a position, if the partition is still this fetcher's.
-func (f *fetcher) set(p topic.Partition, change func(*position)) {
+// set changes a position, if it is still this fetcher's and has not jumped since p was copied.
+func (f *fetcher) set(p position, change func(*position)) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	if pos := f.c.parts[p]; pos != nil && pos.leader == f.node {
+	if pos := f.c.parts[p.part]; pos != nil && pos.leader == f.node && pos.version == p.version {
 		change(pos)
 	}
+}
+
+// byPart finds the copies again by what an answer names.
+func byPart(parts []position) map[topic.Partition]position {
+	out := make(map[topic.Partition]position, len(parts))
+	for _, p := range parts {
+		out[p.part] = p
+	}
+	return out
 }
 
 func needsStart(parts []position) bool {
@@ -117,23 +135,7 @@ func needsStart(parts []position) bool {
 
 // resolve asks the leader for the offsets of the partitions that start at an end.
 func (f *fetcher) resolve(conn *client.Conn, parts []position) error {
-	req := kmsg.NewPtrListOffsetsRequest()
-	req.ReplicaID = -1
-	for _, p := range parts {
-		if p.offset >= 0 {
-			continue
-		}
-		rp := kmsg.NewListOffsetsRequestTopicPartition()
-		rp.Partition, rp.Timestamp, rp.MaxNumOffsets = p.part.Partition, p.offset, 1
-		t := kmsg.NewListOffsetsRequestTopic()
-		t.Topic = p.part.Topic
-		if n := len(req.Topics); n > 0 && req.Topics[n-1].Topic == t.Topic {
-			req.Topics[n-1].Partitions = append(req.Topics[n-1].Partitions, rp)
-			continue
-		}
-		t.Partitions = append(t.Partitions, rp)
-		req.Topics = append(req.Topics, t)
-	}
+	req := listOffsets(slices.DeleteFunc(slices.Clone(parts), func(p position) bool { return p.offset >= 0 }))
 	if err := conn.Prepare(req); err != nil {
 		return err
 	}
@@ -143,14 +145,18 @@ func (f *fetcher) resolve(conn *client.Conn, parts []position) error {
 	if err != nil {
 		return err
 	}
+	asked := byPart(parts)
 	for _, t := range resp.(*kmsg.ListOffsetsResponse).Topics {
 		for _, p := range t.Partitions {
 			if code := kafkaerr.Code(p.ErrorCode); code != kafkaerr.None {
 				return code
 			}
-			f.set(topic.Partition{Topic: t.Topic, Partition: p.Partition}, func(pos *position) { pos.offset = p.Offset })
+			f.set(asked[topic.Partition{Topic: t.Topic, Partition: p.Partition}], func(pos *position) {
+				pos.offset, pos.consumed = p.Offset, p.Offset
+			})
 		}
 	}
+	f.c.announce() // Position may wait for it
 	return nil
 }
 
@@ -158,6 +164,9 @@ func (f *fetcher) resolve(conn *client.Conn, parts []position) error {
 // fetch.max.wait.ms was over.
 func (f *fetcher) fetch(conn *client.Conn, parts []position) (*answer, error) {
 	req := f.request(parts)
+	if len(req.Topics) == 0 {
+		return nil, nil // all of them have to be asked about first
+	}
 	if err := conn.Prepare(req); err != nil {
 		return nil, err
 	}
@@ -188,12 +197,12 @@ func (f *fetcher) request(parts []position) *kmsg.FetchRequest {
 	req.MinBytes, req.MaxBytes = int32(f.c.cfg.MinBytes), int32(f.c.cfg.MaxBytes)
 	req.SessionID, req.SessionEpoch = 0, -1
 	for _, p := range parts {
-		if p.offset < 0 {
+		if p.offset < 0 || p.check {
 			continue
 		}
 		rp := kmsg.NewFetchRequestTopicPartition()
 		rp.Partition, rp.FetchOffset = p.part.Partition, p.offset
-		rp.CurrentLeaderEpoch, rp.LastFetchedEpoch, rp.LogStartOffset = -1, -1, -1
+		rp.CurrentLeaderEpoch, rp.LastFetchedEpoch, rp.LogStartOffset = p.leaderEpoch, -1, -1
 		rp.PartitionMaxBytes = int32(f.c.cfg.PartitionMaxBytes)
 		n := len(req.Topics)
 		if n == 0 || req.Topics[n-1].Topic != p.part.Topic {
@@ -209,62 +218,54 @@ func (f *fetcher) request(parts []position) *kmsg.FetchRequest {
 
 // take moves the positions and packs what came. Partitions with an error are dealt with here.
 func (f *fetcher) take(parts []position, r *kmsg.FetchResponse, call *wire.Call) *answer {
-	at := make(map[topic.Partition]int64, len(parts))
-	for _, p := range parts {
-		at[p.part] = p.offset
-	}
+	asked := byPart(parts)
 	a := &answer{call: call}
 	for _, t := range r.Topics {
 		for i := range t.Partitions {
 			p := &t.Partitions[i]
-			tp := topic.Partition{Topic: t.Topic, Partition: p.Partition}
-			from, asked := at[tp]
+			at, ok := asked[topic.Partition{Topic: t.Topic, Partition: p.Partition}]
 			switch {
-			case !asked:
+			case !ok:
 			case p.ErrorCode != 0:
-				if err := f.refused(tp, kafkaerr.Code(p.ErrorCode)); err != nil {
-					a.err = err
-				}
+				f.refused(at, kafkaerr.Code(p.ErrorCode))
 			case len(p.RecordBatches) > 0:
-				next, err := nextOffset(p.RecordBatches, from)
+				next, err := nextOffset(p.RecordBatches, at.offset)
+				f.set(at, func(pos *position) { pos.offset, pos.err = next, err })
 				if err != nil {
-					a.err = err
+					f.c.announce()
 				}
-				f.set(tp, func(pos *position) { pos.offset, pos.err = next, err })
-				if next > from {
-					a.parts = append(a.parts, Fetched{Partition: tp, From: from, HighWatermark: p.HighWatermark, Bytes: p.RecordBatches, checkCRC: f.c.cfg.CheckCRC, answer: a})
+				if next > at.offset {
+					a.parts = append(a.parts, Fetched{Partition: at.part, From: at.offset, To: next, HighWatermark: p.HighWatermark,
+						Bytes: p.RecordBatches, checkCRC: f.c.cfg.CheckCRC, version: at.version, answer: a})
 				}
 			}
 		}
 	}
-	a.left = len(a.parts)
-	if a.left == 0 {
+	if a.left = len(a.parts); a.left == 0 {
 		call.Release()
-		if a.err == nil {
-			return nil
-		}
+		return nil
 	}
 	return a
 }
 
-// refused handles one partition's error; what it returns is fatal for the partition.
-func (f *fetcher) refused(p topic.Partition, code kafkaerr.Code) error {
+// refused handles one partition's error.
+func (f *fetcher) refused(p position, code kafkaerr.Code) {
 	switch {
+	case code == kafkaerr.OffsetOutOfRange && f.c.cfg.NoReset:
+		f.failed(p, kafkaerr.Wrap(code, "fetch "+p.part.String(), ErrNoOffset))
 	case code == kafkaerr.OffsetOutOfRange:
-		reset := Earliest
-		if f.c.cfg.FromLatest {
-			reset = Latest
-		}
-		f.set(p, func(pos *position) { pos.offset = reset })
-		return nil
+		f.set(p, func(pos *position) { pos.jump(f.c.cfg.reset(), -1) })
 	case code.Retriable():
-		f.lost([]position{{part: p}})
-		return nil
+		f.lost([]position{p})
 	default:
-		err := kafkaerr.Wrap(code, "fetch "+p.String(), nil)
-		f.set(p, func(pos *position) { pos.err = err })
-		return err
+		f.failed(p, kafkaerr.Wrap(code, "fetch "+p.part.String(), nil))
 	}
+}
+
+// failed leaves an error for Poll; the partition is not read any more.
+func (f *fetcher) failed(p position, err error) {
+	f.set(p, func(pos *position) { pos.err = err })
+	f.c.announce()
 }
 
 // nextOffset is what follows the last whole batch; from when there is none.

@@ -22,6 +22,8 @@ type Config struct {
 	DeliveryTimeout time.Duration // delivery.timeout.ms, 120 s, from the creation of the batch
 	Retries         int           // retries, 2147483647
 	Compression     record.Codec  // compression.type, none
+	Partitioner     Partitioner   // partitioner.class: nil = DefaultPartitioner
+	IgnoreKeys      bool          // partitioner.class=UniformStickyPartitioner: keys do not decide where a record goes
 }
 
 // DefaultConfig has Kafka 2.8's defaults.
@@ -67,9 +69,15 @@ func FromProperties(values map[string]string) (cfg Config, unknown []string, err
 	}
 	p.Refuse("enable.idempotence", "false", "kz does not serve producer ids yet")
 	p.Refuse("transactional.id", "", "kz does not serve transactions yet")
-	p.Ignore("key.serializer", "value.serializer", "metadata.max.idle.ms", "transaction.timeout.ms", "interceptor.classes", "partitioner.class")
-	if c := values["partitioner.class"]; c != "" && !strings.HasSuffix(c, ".DefaultPartitioner") {
-		p.Fault("partitioner.class", "kz has Kafka's DefaultPartitioner only")
+	p.Ignore("key.serializer", "value.serializer", "metadata.max.idle.ms", "transaction.timeout.ms", "interceptor.classes")
+	switch c := p.String("partitioner.class", "DefaultPartitioner"); c[strings.LastIndexByte(c, '.')+1:] {
+	case "DefaultPartitioner":
+	case "RoundRobinPartitioner":
+		cfg.Partitioner = RoundRobin()
+	case "UniformStickyPartitioner":
+		cfg.IgnoreKeys = true
+	default:
+		p.Fault("partitioner.class", "must be DefaultPartitioner, RoundRobinPartitioner or UniformStickyPartitioner")
 	}
 	return cfg, p.Unknown(), p.Err()
 }

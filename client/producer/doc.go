@@ -1,5 +1,15 @@
 // Package producer sends records to the leaders of their partitions, in batches.
 //
+// For those who have never seen Kafka: a topic is divided into partitions, and each
+// partition is a list that only grows. A record with a key always goes to the partition
+// that the key's hash names, so records of one key stay in order. Each partition has one
+// broker that leads it; acks says whose word counts: 0 nobody's, 1 the leader's, all
+// that of every replica in sync. Records are collected into batches (batch.size,
+// linger.ms), because one large request costs hardly more than a small one.
+//
+// See future.go for the three ways to send, partitioner.go for who chooses the
+// partition, typed.go for keys and values that are not bytes.
+//
 //	what comes in   records, from any goroutine
 //	what goes out   Produce requests, at most max.in.flight per broker; one callback per record
 //	who runs it     Send on the caller's goroutine: partition, append to a batch, that is all

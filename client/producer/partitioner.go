@@ -1,6 +1,35 @@
 package producer
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+)
+
+// Partitioner chooses the partition of a record that names none. all is how many the
+// topic has; available are those with a leader, perhaps none. It is called by many
+// goroutines at once. A number outside [0, all) makes Send fail.
+//
+// Without one, Kafka's default holds: a key's hash; without a key, one partition for
+// each batch (sticky), so that batches are full and few.
+type Partitioner func(r *Record, all int, available []int32) int32
+
+// RoundRobin deals records over the partitions in turn, whatever their key.
+// Mirrors RoundRobinPartitioner.
+func RoundRobin() Partitioner {
+	var turns sync.Map // topic -> *atomic.Int32
+	return func(r *Record, all int, available []int32) int32 {
+		v, ok := turns.Load(r.Topic)
+		if !ok {
+			v, _ = turns.LoadOrStore(r.Topic, new(atomic.Int32))
+		}
+		turn := int((v.(*atomic.Int32).Add(1) - 1) & 0x7fffffff)
+		if len(available) > 0 {
+			return available[turn%len(available)]
+		}
+		return int32(turn % all)
+	}
+}
 
 // Murmur2 is the hash of Kafka's default partitioner.
 // Source: clients/src/main/java/org/apache/kafka/common/utils/Utils.java.

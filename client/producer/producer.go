@@ -94,6 +94,7 @@ func (p *Producer) Send(ctx context.Context, r Record, callback Callback) error 
 	if p.closing.Load() {
 		return ErrClosed
 	}
+	begin := time.Now()
 	t, view, err := p.topic(ctx, r.Topic)
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (p *Producer) Send(ctx context.Context, r Record, callback Callback) error 
 		}
 		return nil
 	}
-	if r.Partition == AnyPartition && r.Key == nil { // a new batch is due: let another partition have it
+	if p.sticks(&r) { // a new batch is due: let another partition have it
 		q = t.stick(view, q.id)
 		if ok, full := q.tryAppend(&r, a); ok {
 			if full {
@@ -126,13 +127,14 @@ func (p *Producer) Send(ctx context.Context, r Record, callback Callback) error 
 			return nil
 		}
 	}
-	return p.appendNew(ctx, q, &r, a, size, now)
+	return p.appendNew(ctx, q, &r, a, size, begin, now)
 }
 
-// appendNew reserves memory and opens a batch for the record.
-func (p *Producer) appendNew(ctx context.Context, q *queue, r *Record, a ack, size int, now time.Time) error {
+// appendNew reserves memory and opens a batch for the record. What waiting for metadata
+// took since begin is no longer there to wait for memory.
+func (p *Producer) appendNew(ctx context.Context, q *queue, r *Record, a ack, size int, begin, now time.Time) error {
 	n := max(p.cfg.BatchSize, size)
-	if err := p.reserve(ctx, n); err != nil {
+	if err := p.reserve(ctx, n, begin.Add(p.cfg.MaxBlock)); err != nil {
 		return err
 	}
 	b := p.batches.get(q, max(p.cfg.BatchSize, 1), n, q.topic.expected(), now)
@@ -147,9 +149,9 @@ func (p *Producer) appendNew(ctx context.Context, q *queue, r *Record, a ack, si
 	return nil
 }
 
-// reserve takes memory without waiting when it can, else within max.block.ms.
-func (p *Producer) reserve(ctx context.Context, n int) error {
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.MaxBlock)
+// reserve takes memory without waiting when it can, else until a deadline.
+func (p *Producer) reserve(ctx context.Context, n int, until time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	return p.memory.reserve(ctx, n)
 }
@@ -173,21 +175,30 @@ func (p *Producer) checkSize(size int) error {
 	return nil
 }
 
-// choose picks the record's queue. Mirrors DefaultPartitioner.partition.
+// choose picks the record's queue: what it names, or what the partitioner says.
 func (p *Producer) choose(t *topicState, v *topicView, r *Record) (*queue, error) {
-	n := r.Partition
+	n, all := r.Partition, len(v.queues)
 	switch {
-	case n >= 0 && int(n) >= len(v.queues):
-		return nil, kafkaerr.New(kafkaerr.UnknownTopicOrPartition, fmt.Sprintf("Invalid partition given with record: %d is not in the range [0...%d).", n, len(v.queues)))
-	case n >= 0:
-	case r.Key != nil:
-		n = forKey(r.Key, len(v.queues))
-	default:
-		if n = t.sticky.Load(); n < 0 || int(n) >= len(v.queues) {
+	case n != AnyPartition:
+	case p.sticks(r):
+		if n = t.sticky.Load(); n < 0 || int(n) >= all {
 			return t.stick(v, n), nil
 		}
+	case p.cfg.Partitioner != nil:
+		n = p.cfg.Partitioner(r, all, v.available)
+	default:
+		n = forKey(r.Key, all)
+	}
+	if n < 0 || int(n) >= all {
+		return nil, kafkaerr.New(kafkaerr.UnknownTopicOrPartition, fmt.Sprintf("Invalid partition given with record: %d is not in the range [0...%d).", n, all))
 	}
 	return v.queues[n], nil
+}
+
+// sticks says whether the record goes where the last one without a place of its own went.
+// Mirrors DefaultPartitioner and UniformStickyPartitioner.
+func (p *Producer) sticks(r *Record) bool {
+	return r.Partition == AnyPartition && p.cfg.Partitioner == nil && (r.Key == nil || p.cfg.IgnoreKeys)
 }
 
 // stick replaces the sticky partition previous by another and gives the one that now

@@ -138,6 +138,9 @@ func (r *rig) hear(tag int64, m Metadata, err error) {
 	r.heard[tag] = heard{m, err}
 }
 
+// onOne is a topic of one partition, led by broker 1.
+func (r *rig) onOne() fakebroker.Topic { return fakebroker.Topic{Leaders: []int32{1}} }
+
 func (r *rig) flush() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Hour)

@@ -112,6 +112,8 @@ func newApp(e *env) *ucli.App {
 			eventsCommand(e),
 			brokerCommand(e),
 			classic(e, "topics", "create, list, describe and alter topics (kafka-topics.sh)", runTopics),
+			classic(e, "get-offsets", "print where the partitions of a topic end, begin, or are at a time (GetOffsetShell)", runGetOffsets),
+			classic(e, "consumer-groups", "list, describe, delete and reset consumer groups (kafka-consumer-groups.sh)", runGroups),
 			classic(e, "dump-log", "show what is in segments and indexes (kafka-dump-log.sh)", runDumpLog),
 			classic(e, "producer-perf-test", "measure producing (kafka-producer-perf-test.sh)", runProducerPerf),
 			classic(e, "consumer-perf-test", "measure consuming (kafka-consumer-perf-test.sh)", runConsumerPerf),

@@ -19,38 +19,41 @@ type Kind string
 
 // Every kind there is. A new one is added here, not spelled out where it happens.
 const (
-	SessionOpened   Kind = "zk.session-opened"
-	SessionExpired  Kind = "zk.session-expired"
-	SessionClosed   Kind = "zk.session-closed"  // by its client
-	SessionLost     Kind = "zk.connection-lost" // outcome of what was in flight: unknown
-	SessionRegained Kind = "zk.reconnected"     // the same session goes on
-	ZnodeWrite      Kind = "zk.write"           // Path, VersionBefore, VersionAfter, Zxid, Result
-	WatchFired      Kind = "zk.watch-fired"
-	BrokerStarted   Kind = "broker.started"
-	BrokerStopping  Kind = "broker.stopping"
-	Registration    Kind = "broker.registered" // BrokerEpoch
-	ControllerOn    Kind = "controller.elected"
-	ControllerOff   Kind = "controller.resigned"
-	PartitionChange Kind = "controller.partition-state" // From, To
-	ReplicaChange   Kind = "controller.replica-state"   // From, To, Replica
-	Election        Kind = "controller.election"        // Leader, ISR, LeaderEpoch
-	RequestSent     Kind = "controller.request-sent"
-	RequestAnswered Kind = "controller.request-answered"
-	BecameLeader    Kind = "partition.leader"
-	BecameFollower  Kind = "partition.follower"
-	LeaderAppend    Kind = "leader.append" // Offset = first, EndOffset = new log end
-	FollowerAppend  Kind = "follower.append"
-	HighWatermark   Kind = "partition.high-watermark" // Offset
-	ISRShrink       Kind = "partition.isr-shrink"
-	ISRExpand       Kind = "partition.isr-expand"
-	Truncation      Kind = "log.truncated" // Offset = new end
-	Roll            Kind = "log.rolled"    // Offset = new base
-	Flush           Kind = "log.flushed"   // Offset = flushed up to
-	Recovery        Kind = "log.recovered" // Text says what was mended
-	LogDirFailed    Kind = "log.dir-failed"
-	Fault           Kind = "fault"        // FaultID; From, To: the ends of a link, or To: a node; Result: its state
-	NodeStarted     Kind = "node.started" // To: the node; only the supervisor knows
-	NodeEnded       Kind = "node.ended"   // To: the node; Text: how
+	SessionOpened    Kind = "zk.session-opened"
+	SessionExpired   Kind = "zk.session-expired"
+	SessionClosed    Kind = "zk.session-closed"  // by its client
+	SessionLost      Kind = "zk.connection-lost" // outcome of what was in flight: unknown
+	SessionRegained  Kind = "zk.reconnected"     // the same session goes on
+	ZnodeWrite       Kind = "zk.write"           // Path, VersionBefore, VersionAfter, Zxid, Result
+	WatchFired       Kind = "zk.watch-fired"
+	BrokerStarted    Kind = "broker.started"
+	BrokerStopping   Kind = "broker.stopping"
+	Registration     Kind = "broker.registered" // BrokerEpoch
+	ControllerOn     Kind = "controller.elected"
+	ControllerOff    Kind = "controller.resigned"
+	PartitionChange  Kind = "controller.partition-state" // From, To
+	ReplicaChange    Kind = "controller.replica-state"   // From, To, Replica
+	Election         Kind = "controller.election"        // Leader, ISR, LeaderEpoch
+	RequestSent      Kind = "controller.request-sent"
+	RequestAnswered  Kind = "controller.request-answered"
+	BecameLeader     Kind = "partition.leader"
+	BecameFollower   Kind = "partition.follower"
+	LeaderAppend     Kind = "leader.append" // Offset = first, EndOffset = new log end
+	FollowerAppend   Kind = "follower.append"
+	HighWatermark    Kind = "partition.high-watermark" // Offset
+	ISRShrink        Kind = "partition.isr-shrink"
+	ISRExpand        Kind = "partition.isr-expand"
+	Truncation       Kind = "log.truncated" // Offset = new end
+	Roll             Kind = "log.rolled"    // Offset = new base
+	Flush            Kind = "log.flushed"   // Offset = flushed up to
+	Recovery         Kind = "log.recovered" // Text says what was mended
+	LogDirFailed     Kind = "log.dir-failed"
+	GroupState       Kind = "group.state"             // Group, Generation, From, To
+	GroupsLoaded     Kind = "group.loaded"            // the groups of a partition of __consumer_offsets
+	OffsetsCommitted Kind = "group.offsets-committed" // Group; Offset, EndOffset: their records
+	Fault            Kind = "fault"                   // FaultID; From, To: the ends of a link, or To: a node; Result: its state
+	NodeStarted      Kind = "node.started"            // To: the node; only the supervisor knows
+	NodeEnded        Kind = "node.ended"              // To: the node; Text: how
 )
 
 // An Event is one thing that happened. Only the fields that its Kind names are set;
@@ -82,9 +85,12 @@ type Event struct {
 	Offset          int64   `json:"offset,omitempty"`
 	EndOffset       int64   `json:"endOffset,omitempty"`
 
-	FaultID string `json:"faultId,omitempty"` // as kz faults lists it
-	Cause   int64  `json:"cause,omitempty"`   // Seq of the event that led to this one
-	Text    string `json:"text,omitempty"`    // for people
+	FaultID    string `json:"faultId,omitempty"` // as kz faults lists it
+	Group      string `json:"group,omitempty"`
+	Generation int32  `json:"generation,omitempty"` // of the group
+
+	Cause int64  `json:"cause,omitempty"` // Seq of the event that led to this one
+	Text  string `json:"text,omitempty"`  // for people
 }
 
 // A Journal takes events in and hands them to its subscribers, in one order.

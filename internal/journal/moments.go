@@ -11,18 +11,20 @@ type Moment string
 
 // Every moment there is.
 const (
-	MomentControllerElected Moment = "controller.elected"  // after /controller was won, before failover
-	MomentControllerZkWrite Moment = "controller.zk-write" // before a fenced write is sent
-	MomentControllerSend    Moment = "controller.send"     // before a request goes to a broker; detail = API name
-	MomentLeaderAppend      Moment = "leader.append"       // after the leader's local append; detail = partition
-	MomentLeaderHWAdvance   Moment = "leader.hw-advance"   // after the leader raised the high watermark
-	MomentLeaderWriteISR    Moment = "leader.write-isr"    // before the conditional write of state
-	MomentFollowerFetch     Moment = "follower.fetch"      // before a fetch is sent
-	MomentFollowerAppend    Moment = "follower.append"     // before fetched records are appended
-	MomentFollowerTruncated Moment = "follower.truncated"  // after a truncation
-	MomentLogRoll           Moment = "log.roll"            // between finishing the old segment and making the new one
-	MomentLogFlush          Moment = "log.flush"           // before an fsync
-	MomentSessionExpired    Moment = "session.expired"     // before a new session is opened
+	MomentControllerElected    Moment = "controller.elected"    // after /controller was won, before failover
+	MomentControllerZkWrite    Moment = "controller.zk-write"   // before a fenced write is sent
+	MomentControllerSend       Moment = "controller.send"       // before a request goes to a broker; detail = API name
+	MomentLeaderAppend         Moment = "leader.append"         // after the leader's local append; detail = partition
+	MomentLeaderHWAdvance      Moment = "leader.hw-advance"     // after the leader raised the high watermark
+	MomentLeaderWriteISR       Moment = "leader.write-isr"      // before the conditional write of state
+	MomentFollowerFetch        Moment = "follower.fetch"        // before a fetch is sent
+	MomentFollowerAppend       Moment = "follower.append"       // before fetched records are appended
+	MomentFollowerTruncated    Moment = "follower.truncated"    // after a truncation
+	MomentCoordinatorRebalance Moment = "coordinator.rebalance" // a generation is decided, nobody is told yet; detail = group
+	MomentCoordinatorCommit    Moment = "coordinator.commit"    // offsets are replicated, the commit not answered yet; detail = group
+	MomentLogRoll              Moment = "log.roll"              // between finishing the old segment and making the new one
+	MomentLogFlush             Moment = "log.flush"             // before an fsync
+	MomentSessionExpired       Moment = "session.expired"       // before a new session is opened
 )
 
 // Moments lists them, in the order of a record's and a failover's way through the code.

@@ -35,20 +35,22 @@ var sees = map[string][]string{
 	"broker/commitlog": plus(words, "internal/record"),
 	"broker/replica":   plus(words, "internal/mutant", "internal/record", "internal/zk", "zkpaths", "broker/commitlog", "broker/purgatory", "broker/metadata"),
 	"broker/fetcher":   plus(words, "internal/mutant", "internal/record", "internal/wire", "internal/link", "broker/commitlog", "broker/metadata", "broker/replica"),
+	"broker/group":     plus(words, "internal/record", "broker/purgatory", "broker/replica"),
 	// config hands each room its part of server.properties, in the room's own type.
-	"broker/config": plus(words, "internal/nearest", "internal/record", "internal/zk", "broker/commitlog", "broker/fetcher", "broker/network", "broker/replica", "controller"),
+	"broker/config": plus(words, "internal/nearest", "internal/record", "internal/zk", "broker/commitlog", "broker/fetcher", "broker/group", "broker/network", "broker/replica", "controller"),
 	"broker/admin":  plus(words, "internal/zk", "zkpaths", "broker/commitlog", "broker/config", "broker/metadata"),
 	"broker/api": plus(words, "internal/record", "internal/wire", "internal/zk", "zkpaths",
-		"broker/admin", "broker/commitlog", "broker/config", "broker/metadata", "broker/network", "broker/purgatory", "broker/replica"),
+		"broker/admin", "broker/commitlog", "broker/config", "broker/group", "broker/metadata", "broker/network", "broker/purgatory", "broker/replica"),
 	"broker": plus(words, "internal/link", "internal/zk", "internal/wire", "zkpaths", "controller",
-		"broker/admin", "broker/api", "broker/commitlog", "broker/config", "broker/fetcher", "broker/metadata", "broker/network", "broker/purgatory", "broker/replica"),
+		"broker/admin", "broker/api", "broker/commitlog", "broker/config", "broker/fetcher", "broker/group", "broker/metadata", "broker/network", "broker/purgatory", "broker/replica"),
 
 	"controller": plus(words, "internal/mutant", "internal/link", "internal/wire", "internal/zk", "zkpaths"),
 
 	"client":          plus(words, "internal/link", "internal/wire"),
-	"client/admin":    plus(words, "client"),
+	"client/admin":    plus(words, "client", "client/assignor"),
 	"client/producer": plus(words, "client", "internal/record", "internal/wire"),
-	"client/consumer": plus(words, "client", "internal/record", "internal/wire"),
+	"client/assignor": words,
+	"client/consumer": plus(words, "client", "client/assignor", "internal/record", "internal/wire"),
 	"client/witness":  plus(words, "internal/link", "internal/record", "internal/wire"),
 
 	// The supervisor starts programs and reads their journals and znodes; what is in them it does not know.

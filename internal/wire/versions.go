@@ -34,11 +34,22 @@ var served = []VersionRange{
 	{5, 0, 3},  // StopReplica
 	{6, 0, 7},  // UpdateMetadata
 	{7, 0, 3},  // ControlledShutdown
+	{8, 0, 8},  // OffsetCommit
+	{9, 0, 7},  // OffsetFetch
+	{10, 0, 3}, // FindCoordinator
+	{11, 0, 7}, // JoinGroup
+	{12, 0, 4}, // Heartbeat
+	{13, 0, 4}, // LeaveGroup
+	{14, 0, 5}, // SyncGroup
+	{15, 0, 5}, // DescribeGroups
+	{16, 0, 4}, // ListGroups
 	{18, 0, 3}, // ApiVersions
 	{19, 0, 7}, // CreateTopics
 	{23, 0, 4}, // OffsetForLeaderEpoch
 	{32, 0, 4}, // DescribeConfigs
 	{37, 0, 3}, // CreatePartitions
+	{42, 0, 2}, // DeleteGroups
+	{47, 0, 0}, // OffsetDelete
 	{60, 0, 0}, // DescribeCluster
 }
 

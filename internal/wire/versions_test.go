@@ -62,7 +62,7 @@ func TestLookup(t *testing.T) {
 	if r, ok := Lookup(18); !ok || r != (VersionRange{18, 0, 3}) || !r.Contains(3) || r.Contains(4) || r.Contains(-1) {
 		t.Errorf("ApiVersions: %+v %v", r, ok)
 	}
-	for _, key := range []int16{-1, 8, 52, 58, 999} {
+	for _, key := range []int16{-1, 26, 52, 58, 999} {
 		if r, ok := Lookup(key); ok {
 			t.Errorf("key %d is served: %+v", key, r)
 		}
@@ -71,13 +71,13 @@ func TestLookup(t *testing.T) {
 
 // Ref: the "flexibleVersions" of Kafka 2.8's message definitions.
 func TestFlexible(t *testing.T) {
-	for key, first := range map[int16]int16{0: 9, 1: 12, 2: 6, 3: 9, 4: 4, 5: 2, 6: 6, 7: 3, 18: 3, 19: 5, 23: 4, 32: 4, 37: 2, 60: 0} {
+	for key, first := range map[int16]int16{0: 9, 1: 12, 2: 6, 3: 9, 4: 4, 5: 2, 6: 6, 7: 3, 8: 8, 9: 6, 10: 3, 11: 6, 12: 4, 13: 4, 14: 4, 15: 5, 16: 3, 18: 3, 19: 5, 23: 4, 32: 4, 37: 2, 42: 2, 60: 0} {
 		if flexible(key, first-1) || !flexible(key, first) || !flexible(key, first+100) {
 			t.Errorf("%s is not flexible from version %d", APIName(key), first)
 		}
 	}
-	if flexible(17, 1) {
-		t.Error("SaslHandshake is flexible in some version")
+	if flexible(17, 1) || flexible(47, 0) {
+		t.Error("SaslHandshake or OffsetDelete is flexible in some version")
 	}
 }
 

@@ -1,0 +1,62 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kz/broker/group"
+	"kz/broker/metadata"
+	"kz/internal/kafkaerr"
+	"kz/internal/topic"
+)
+
+// FindCoordinator, versions 0 to 3: who leads the partition of __consumer_offsets (or
+// __transaction_state) that a group (or a transactional id) is kept in. The first who asks
+// has the topic created.
+//
+// Left out: there is no transaction coordinator yet at the place it names.
+
+const (
+	groupCoordinator       = 0
+	transactionCoordinator = 1
+)
+
+// coordinatorNotAvailable is Kafka's text for the code.
+const coordinatorNotAvailable = "The coordinator is not available."
+
+func (a *API) findCoordinator(c *call) {
+	var req kmsg.FindCoordinatorRequest
+	if !c.decode(&req) {
+		return
+	}
+	c.detach()
+	resp := kmsg.NewPtrFindCoordinatorResponse()
+	answer := func(code kafkaerr.Code, text string, node int32, e metadata.Endpoint) {
+		resp.ErrorCode, resp.ErrorMessage = int16(code), &text
+		resp.NodeID, resp.Host, resp.Port = node, e.Host, e.Port
+		c.respond(resp)
+	}
+	nobody := metadata.Endpoint{Port: -1}
+	p := topic.Partition{Topic: topic.ConsumerOffsets}
+	switch req.CoordinatorType {
+	case groupCoordinator:
+		p.Partition = a.d.Groups.PartitionFor(req.CoordinatorKey)
+	case transactionCoordinator:
+		p.Topic = topic.TransactionState
+		p.Partition = group.PartitionFor(req.CoordinatorKey, a.d.Config.TransactionTopic.Partitions)
+	default:
+		answer(kafkaerr.InvalidRequest, malformed, -1, nobody)
+		return
+	}
+	s := a.d.Metadata.Current()
+	if len(s.Topics[p.Topic]) == 0 {
+		a.d.Admin.AutoCreate([]string{p.Topic}) // also where auto.create.topics.enable is off
+		answer(kafkaerr.CoordinatorNotAvailable, coordinatorNotAvailable, -1, nobody)
+		return
+	}
+	state, ok := s.Partition(p)
+	if e, reachable := s.Brokers[state.Leader].Endpoint(c.listener); ok && reachable {
+		answer(kafkaerr.None, kafkaerr.None.Name(), state.Leader, e)
+		return
+	}
+	answer(kafkaerr.CoordinatorNotAvailable, coordinatorNotAvailable, -1, nobody)
+}
