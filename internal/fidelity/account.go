@@ -19,7 +19,7 @@ type Area struct {
 var areas = []struct{ name, title, unit string }{
 	{"answers", "Answers", "answers to recorded requests"},
 	{"znodes", "ZooKeeper", "recorded steps, and operations on znodes in them"},
-	{"requests", "Requests of the controller", "phases of a recorded conversation"},
+	{"requests", "Requests of the controller", "phases of a recorded conversation, in memory and over TCP"},
 	{"files", "Files", "files, and decisions about damaged ones"},
 	{"tools", "Tools", "recorded commands"},
 }
