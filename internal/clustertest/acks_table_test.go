@@ -91,6 +91,11 @@ func runCell(t *testing.T, c *clustertest.InProcess, znodes *zk.Client, topic st
 		_, _, err := clustertest.Produce(c.Brokers[1].Addr, topic, 0, 1, time.Second, names("missed", 1))
 		must(t, err)
 		clustertest.AwaitISRStored(t, znodes, topic, 1, 1, 60*time.Second)
+		// ZooKeeper has it before the leader hears that ZooKeeper has it.
+		clustertest.Eventually(t, 60*time.Second, "the leader to know that it is alone", func() (bool, string) {
+			_, isr := leads(c, 1, topic)
+			return len(isr) == 1, fmt.Sprintf("its ISR is %v", isr)
+		})
 	}
 	sent := names("then", 20)
 	acked, codes, err := clustertest.Produce(c.Brokers[1].Addr, topic, 0, x.acks, 200*time.Millisecond, sent)
@@ -153,11 +158,22 @@ func values(m map[int64]string) []string {
 	return out
 }
 
+// logEnd is where a broker's log of a topic ends; -1 where it does not lead.
 func logEnd(c *clustertest.InProcess, id int32, topic string) int64 {
+	end, _ := leads(c, id, topic)
+	return end
+}
+
+// leads is the log end and the ISR of a topic that a broker leads; -1 where it does not lead, and no ISR
+// while that is being changed.
+func leads(c *clustertest.InProcess, id int32, topic string) (end int64, isr []int32) {
 	for _, st := range c.Brokers[id].Broker().Replicas().Status() {
 		if st.Partition.Topic == topic && st.IsLeader {
-			return st.LogEnd
+			if st.ISRPending {
+				return st.LogEnd, nil
+			}
+			return st.LogEnd, st.ISR
 		}
 	}
-	return -1
+	return -1, nil
 }
