@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -127,18 +129,49 @@ func (s *upScript) plain(text string) string {
 	return text
 }
 
-// start runs a command in the background; join waits for it.
+// A heard keeps what a process says, and tells of its first word.
+type heard struct {
+	said  bytes.Buffer // no embedded one: its ReadFrom would pass Write by
+	first func()
+}
+
+func (h *heard) Write(b []byte) (int, error) {
+	defer h.first()
+	return h.said.Write(b)
+}
+
+// start runs a command in a process of its own, as in another terminal, and waits until it
+// says something, so that it is there for what follows; join waits for its end.
 func (s *upScript) start(e entry) {
-	done := make(chan struct{})
-	var out, errs string
-	var code int
+	s.t.Helper()
+	var typed []string
+	for _, a := range e.args {
+		typed = append(typed, s.typed.Replace(a))
+	}
+	speaks := make(chan struct{})
+	first := sync.OnceFunc(func() { close(speaks) })
+	out, errs := &heard{first: first}, &heard{first: first}
+	self, err := os.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(s.t.Context(), self, typed...)
+	cmd.Stdout, cmd.Stderr = out, errs
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	ended := make(chan struct{})
 	go func() {
-		defer close(done)
-		out, errs, code = s.kz(e.args)
+		defer close(ended)
+		_ = cmd.Wait() // its exit code is compared
 	}()
+	select {
+	case <-speaks:
+	case <-ended:
+	}
 	s.waiting = append(s.waiting, func() {
-		<-done
-		s.check(e, out, errs, code)
+		<-ended
+		s.check(e, s.plain(out.said.String()), s.plain(errs.said.String()), cmd.ProcessState.ExitCode())
 	})
 }
 
