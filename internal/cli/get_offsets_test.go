@@ -7,6 +7,7 @@ import (
 	"kz/client"
 	"kz/client/admin"
 	"kz/internal/clustertest"
+	"kz/internal/fidelity"
 	"kz/internal/zktest"
 )
 
@@ -20,10 +21,13 @@ func TestGetOffsetsTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 	produce(t, b.Addr, "d1", 12, 0)
+	sheet := fidelity.Open(t, "tools/get-offsets")
 	for _, e := range transcript(t, "kafka-get-offsets.txt") {
 		if strings.Contains(strings.Join(e.args, " "), "--help") {
-			continue // kz has a --help
+			e.enter(sheet, "get-offsets", fidelity.Uncompared, "kz has a --help")
+			continue
 		}
+		e.enter(sheet, "get-offsets", fidelity.Same, "")
 		words := []string{"get-offsets"}
 		for _, w := range e.args {
 			words = append(words, strings.NewReplacer("BROKER-1", b.Addr, "BROKER-2", b.Addr, "BROKER-3", b.Addr).Replace(w))

@@ -15,6 +15,7 @@ import (
 	"kz/client/consumer"
 	"kz/client/producer"
 	"kz/internal/clustertest"
+	"kz/internal/fidelity"
 	"kz/internal/zktest"
 )
 
@@ -30,15 +31,19 @@ var groupsNotAsKafka = []struct{ words, reason, stdout string }{
 // are those that Kafka 2.8.2 gave. Ref: testdata/kafka-consumer-groups.txt.
 func TestConsumerGroupsTranscript(t *testing.T) {
 	s := newGroupsStory(t)
+	sheet := fidelity.Open(t, "tools/consumer-groups")
 	for _, e := range transcript(t, "kafka-consumer-groups.txt") {
 		s.stage(e.comment)
 		want := e.stdout
 		line := strings.Join(e.args, " ")
+		verdict, why := fidelity.Same, ""
 		for _, n := range groupsNotAsKafka {
 			if strings.HasSuffix(line, n.words) && !(n.stdout == want) {
 				want, e.stderr = n.stdout, ""
+				verdict, why = fidelity.Uncompared, "kz says it in other words, which the test has"
 			}
 		}
+		e.enter(sheet, "consumer-groups", verdict, why)
 		words := []string{"consumer-groups"}
 		for _, w := range e.args {
 			words = append(words, strings.NewReplacer("BROKER-1", s.addr, "DIR", s.dir).Replace(w))
