@@ -29,6 +29,8 @@ var profiles = []Profile{
 		{"zookeeper.session.timeout.ms", "2000", "18000"},
 		{"replica.lag.time.max.ms", "3000", "30000"},
 		{"controlled.shutdown.retry.backoff.ms", "500", "5000"}, // the last broker finds nobody to hand over to
+		{"group.initial.rebalance.delay.ms", "500", "3000"},
+		{"offsets.topic.num.partitions", "4", "50"}, // few enough to look at
 	}},
 	// Faithful changes no wait.
 	{Name: "faithful", tick: "2s"},
@@ -41,6 +43,7 @@ func layout(brokers int) []Setting {
 	return []Setting{
 		{"default.replication.factor", fmt.Sprint(copies), "1"},
 		{"min.insync.replicas", fmt.Sprint(max(1, copies-1)), "1"},
+		{"offsets.topic.replication.factor", fmt.Sprint(copies), "3"}, // Kafka makes no smaller topic on its own
 	}
 }
 
