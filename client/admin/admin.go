@@ -93,11 +93,13 @@ func refusal(code int16, message *string) error {
 func (a *Admin) call(ctx context.Context, name string, try func(ctx context.Context, attempt int) error) error {
 	ctx, cancel, deadline := a.c.Deadline(ctx)
 	defer cancel()
+	var refused *Error // the brokers' last word, which says more than "timed out", whatever attempt it ended
 	for attempt := 0; ; attempt++ {
 		err := try(ctx, attempt)
 		if err == nil {
 			return nil
 		}
+		errors.As(err, &refused)
 		if ctx.Err() == nil && !client.Retriable(err) {
 			var known *Error
 			if errors.As(err, &known) {
@@ -106,8 +108,7 @@ func (a *Admin) call(ctx context.Context, name string, try func(ctx context.Cont
 			return &Error{Code: kafkaerr.CodeOf(err), Text: message(err)}
 		}
 		if ctx.Err() != nil || a.c.Backoff(ctx) != nil {
-			var refused *Error // the broker's own last word says more than "timed out"
-			if errors.As(err, &refused) && refused.Code != kafkaerr.NotController {
+			if refused != nil && refused.Code != kafkaerr.NotController {
 				return refused
 			}
 			now := time.Now()

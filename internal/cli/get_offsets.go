@@ -38,6 +38,7 @@ func runGetOffsets(ctx context.Context, e *env, args []string) error {
 	if err := o.helpOrVersion(e, args, "An interactive shell for getting topic offsets."); err != nil {
 		return err
 	}
+	o.fill(ctx, "broker-list")
 	if err := o.require(e, "broker-list", "topic"); err != nil {
 		return err
 	}

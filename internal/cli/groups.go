@@ -70,6 +70,7 @@ func runGroups(ctx context.Context, e *env, args []string) error {
 	if o.has("help") || o.has("version") {
 		return o.helpOrVersion(e, args, "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, or reset consumer group offsets.")
 	}
+	o.fill(ctx, "bootstrap-server")
 	if err := checkGroups(e, o); err != nil {
 		return err
 	}
