@@ -46,7 +46,8 @@ func FreePorts(n int) ([]int, error) {
 
 // A Cluster is the processes of one directory.
 type Cluster struct {
-	cfg Config
+	cfg    Config
+	bereft bool // an earlier supervisor was killed: what it held may still be ending
 
 	book   book   // the faults
 	done   ledger // the requests about them
@@ -119,7 +120,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 }
 
 func (c *Cluster) startAll(ctx context.Context) error {
-	if err := c.portsFree(); err != nil {
+	if err := c.awaitPorts(ctx); err != nil {
 		return err
 	}
 	if err := c.openEvents(); err != nil {
@@ -143,6 +144,26 @@ func (c *Cluster) startAll(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// awaitPorts waits for the processes of an earlier run whose supervisor was killed: their
+// pipe is closed, so they are about to end. Anybody else who has a port is named at once.
+func (c *Cluster) awaitPorts(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopWait)
+	defer cancel()
+	beat := time.NewTicker(pollEvery)
+	defer beat.Stop()
+	for {
+		err := c.portsFree()
+		if err == nil || !c.bereft {
+			return err
+		}
+		select {
+		case <-beat.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // portsFree names every port that somebody has, before anything is started: a stranger

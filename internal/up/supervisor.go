@@ -100,6 +100,7 @@ func (s *Supervisor) claim() error {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		s.bereft = true
 	}
 }
 

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -78,5 +79,36 @@ func TestProfiles(t *testing.T) {
 	}
 	if _, err := ProfileNamed("fast"); err == nil || !strings.Contains(err.Error(), "class and faithful") {
 		t.Errorf("an unknown profile: %v", err)
+	}
+}
+
+// A stranger's port is named at once; one that the processes of a killed supervisor still
+// have is waited for.
+func TestPortsOfAnEarlierRun(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := New(Config{Dir: t.TempDir(), Ports: map[int32]int{1: l.Addr().(*net.TCPAddr).Port}, ZooKeeper: "127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.awaitPorts(t.Context()); !errors.Is(err, ErrPortTaken) {
+		t.Errorf("a stranger has the port: %v", err)
+	}
+	c.bereft = true
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.awaitPorts(ended); !errors.Is(err, ErrPortTaken) {
+		t.Errorf("waited in vain: %v", err)
+	}
+	free := make(chan error)
+	go func() { free <- c.awaitPorts(t.Context()) }()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-free; err != nil {
+		t.Errorf("the port was given up: %v", err)
 	}
 }
