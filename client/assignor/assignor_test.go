@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -168,11 +169,16 @@ func remember(members Members, a Assignor, owned Assigned, generation int32) Mem
 	return out
 }
 
-// settled runs the rule until nothing is withheld, two rounds at most.
+// settled runs the rule until nothing is withheld. When all want the same the second
+// round is the last; otherwise a member's gain may make room for another move.
 func settled(a Assignor, members Members, counts Counts) Assigned {
 	out := a.Assign(members, counts)
-	if a.Cooperative {
-		out = a.Assign(remember(members, a, out, 99), counts)
+	for round := int32(0); a.Cooperative && round < 8; round++ {
+		next := a.Assign(remember(members, a, out, 99+round), counts)
+		if reflect.DeepEqual(next, out) {
+			break
+		}
+		out = next
 	}
 	return out
 }
