@@ -30,7 +30,7 @@ type stage struct {
 
 // openStage starts the cluster and says so.
 func openStage(ctx context.Context, n *narrator, dir string) (*stage, error) {
-	profile, err := up.ProfileNamed("class")
+	profile, err := demoProfile()
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +43,15 @@ func openStage(ctx context.Context, n *narrator, dir string) (*stage, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// demoProfile is the class profile without what it says of consumer groups: the stories have none.
+func demoProfile() (up.Profile, error) {
+	p, err := up.ProfileNamed("class")
+	p.Changed = slices.DeleteFunc(slices.Clone(p.Changed), func(s up.Setting) bool {
+		return strings.HasPrefix(s.Key, "group.") || strings.HasPrefix(s.Key, "offsets.")
+	})
+	return p, err
 }
 
 func (s *stage) start(ctx context.Context) (err error) {

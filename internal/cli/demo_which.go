@@ -106,7 +106,7 @@ func whichIsGo(ctx context.Context, n *narrator, dir string, kz int) (outcome, e
 // whichProfile is the class profile with sessions that outlast the pauses of a JVM that shares two cores.
 // Topics come only from those who create them, and leaders move only when somebody is killed.
 func whichProfile() (up.Profile, error) {
-	p, err := up.ProfileNamed("class")
+	p, err := demoProfile()
 	if err != nil {
 		return p, err
 	}

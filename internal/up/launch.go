@@ -57,7 +57,7 @@ func (c *Cluster) launch(ctx context.Context, id int32) error {
 		{Key: "listeners", Value: "PLAINTEXT://" + c.Addr(id)},
 		{Key: "log.dirs", Value: c.logDir(id)},
 		{Key: "zookeeper.connect", Value: c.ZooKeeper()},
-	}, append(layout(len(c.cfg.Ports)), c.cfg.Profile.Changed...)...) {
+	}, c.settings()...) {
 		args = append(args, "--override", s.Key+"="+s.Value)
 	}
 	if err := c.ruling.take(ctx); err != nil {

@@ -43,22 +43,27 @@ func layout(brokers int) []Setting {
 	return []Setting{
 		{"default.replication.factor", fmt.Sprint(copies), "1"},
 		{"min.insync.replicas", fmt.Sprint(max(1, copies-1)), "1"},
-		{"offsets.topic.replication.factor", fmt.Sprint(copies), "3"}, // Kafka makes no smaller topic on its own
 	}
 }
 
 // zooTick is ZooKeeper's own default of tickTime.
 const zooTick = 2 * time.Second
 
-// changed is all that differs: the profile's waits, the layout, and how often our ZooKeeper
-// looks at its sessions.
-func (c *Cluster) changed() []Setting {
-	all := slices.Clone(c.cfg.Profile.Changed)
-	for _, s := range layout(len(c.cfg.Ports)) {
-		if s.Value != s.Kafka {
-			all = append(all, s)
-		}
+// settings are what every broker is told: the layout and the profile's waits. With fewer
+// than three brokers a profile that changes things also gives committed offsets fewer
+// copies; Kafka's three cannot be made, and then there are no groups.
+func (c *Cluster) settings() []Setting {
+	all := slices.Concat(c.cfg.Profile.Changed, layout(len(c.cfg.Ports)))
+	if n := len(c.cfg.Ports); len(c.cfg.Profile.Changed) > 0 && n < 3 {
+		all = append(all, Setting{"offsets.topic.replication.factor", fmt.Sprint(n), "3"})
 	}
+	return all
+}
+
+// changed is all that differs from Kafka: the settings, and how often our ZooKeeper looks
+// at its sessions.
+func (c *Cluster) changed() []Setting {
+	all := slices.DeleteFunc(c.settings(), func(s Setting) bool { return s.Value == s.Kafka })
 	if tick, err := time.ParseDuration(c.cfg.Profile.tick); err == nil && tick != zooTick && c.cfg.ZooKeeper == "" {
 		all = append(all, Setting{"tickTime", fmt.Sprint(tick.Milliseconds()), fmt.Sprint(zooTick.Milliseconds())})
 	}
