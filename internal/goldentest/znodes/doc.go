@@ -15,12 +15,12 @@
 // compared: times, session numbers, cversions, the number of children; an ACL or "ephemeral" only where
 // it is not the usual one.
 //
-// Not driven, because kz refuses what they need: 11 (InitProducerId), 12 (OffsetCommit), 15 to 17 (AlterConfigs,
+// Not driven, because kz refuses what they need: 11 (InitProducerId), 15 to 17 (AlterConfigs,
 // quotas, SCRAM), 45 and 48 (ElectLeaders), 50 to 63 (reassignment, deletion), 91 (SASL), 95 and 96
-// (protocol 2.8), 100 to 103 (ACLs, tokens). In five steps one act is another one to the same effect,
-// and says so: 28 (no ElectLeaders waits in the frozen controller's socket), 29 (ControlledShutdown instead of a
-// reassignment), 43 (the test changes the config), 47 and 65 (the
-// test creates the znode).
+// (protocol 2.8), 100 to 103 (ACLs, tokens). In six steps one act is another one to the same effect,
+// and says so: 12 (the test claims the producer ids that step 11 had claimed), 28 (no ElectLeaders
+// waits in the frozen controller's socket), 29 (ControlledShutdown instead of a reassignment), 43 (the test
+// changes the config), 47 and 65 (the test creates the znode).
 //
 // The package holds only tests. Step after step in the captures' own words: go test -v.
 package znodes

@@ -11,6 +11,10 @@ import (
 
 	"kz/internal/clustertest"
 	"kz/internal/fidelity"
+	"kz/internal/kafkaerr"
+	"kz/internal/link"
+	"kz/internal/wire"
+	"kz/internal/zk"
 	"kz/zkpaths"
 )
 
@@ -55,6 +59,44 @@ func TestStartAndTopics(t *testing.T) {
 		}
 		c.create("t-twelve", assignment)
 	}, random)
+	c.write(zk.SetOp(zkpaths.ProducerIDBlock, []byte(`{"version":1,"broker":1,"block_start":"3000","block_end":"3999"}`), zk.AnyVersion)) // as step 11 left it
+	c.step("12-offset-commit-v0", func() {
+		c.commit("broker-2", "t-api", 0, 42, "some metadata")
+		c.commit("broker-2", "t-api", 0, 43, "")
+		c.commit("broker-2", "t-api", 1, 7, "")
+		if got := c.commit("broker-2", "no-such-topic", 0, 1, ""); got != kafkaerr.UnknownTopicOrPartition {
+			c.t.Errorf("of an unknown topic: %v", got)
+		}
+	}, random)
+}
+
+// commit asks one broker, as a consumer of 0.8 does, to keep an offset in ZooKeeper.
+func (c *cluster) commit(broker, topic string, partition int32, offset int64, metadata string) kafkaerr.Code {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	conn, err := wire.Dial(ctx, link.TCP{}, c.nodes[broker].Addr, "capture")
+	must(c.t, err)
+	defer conn.Close()
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.SetVersion(0)
+	req.Group = "g0"
+	rp := kmsg.NewOffsetCommitRequestTopicPartition()
+	rp.Partition, rp.Offset, rp.Metadata = partition, offset, &metadata
+	rt := kmsg.NewOffsetCommitRequestTopic()
+	rt.Topic, rt.Partitions = topic, append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	resp, err := conn.Do(ctx, req)
+	must(c.t, err)
+	return kafkaerr.Code(resp.(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode)
+}
+
+// write is somebody else's, between two steps.
+func (c *cluster) write(op zk.Op) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	must(c.t, c.znodes.Do(ctx, op)[0].Err)
 }
 
 // guarded is the one departure here, listed in docs/divergence.md.
