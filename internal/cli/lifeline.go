@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 
 	ucli "github.com/urfave/cli/v2"
@@ -18,15 +19,21 @@ func untilStdinEndsFlag() ucli.Flag {
 	return &ucli.BoolFlag{Name: "until-stdin-ends", Usage: "stop when stdin is closed: for a parent that holds the other end", Hidden: true}
 }
 
-// untilStdinEnds is the command's context; with the flag it also ends when stdin does.
+// errBereft is why a command ends whose parent did not say goodbye: it was killed.
+var errBereft = errors.New("the parent has been killed")
+
+// untilStdinEnds is the command's context; with the flag it also ends when stdin does. A
+// parent that ends it on purpose says something first; the cause tells the two apart.
 func untilStdinEnds(c *ucli.Context, e *env) context.Context {
 	if !c.Bool("until-stdin-ends") {
 		return c.Context
 	}
-	ctx, cancel := context.WithCancel(c.Context)
+	ctx, cancel := context.WithCancelCause(c.Context)
 	go func() {
-		defer cancel()
-		_, _ = io.Copy(io.Discard, e.stdin) // an error ends it as well
+		if n, _ := io.Copy(io.Discard, e.stdin); n == 0 { // an error ends it as well
+			cancel(errBereft)
+		}
+		cancel(nil)
 	}()
 	return ctx
 }

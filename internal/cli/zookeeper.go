@@ -123,6 +123,10 @@ func runZooKeeper(ctx context.Context, e *env, cfg zkserver.Config, warnings []s
 	}
 	select {
 	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), errBereft) {
+			log.Info().Msgf("kz up was killed: its brokers stop, and need this ZooKeeper for it; at most %v", bereftWait)
+			awaitNobody(s)
+		}
 		log.Info().Msg("stopping")
 		s.Stop()
 		log.Info().Msg("stopped")
@@ -130,6 +134,25 @@ func runZooKeeper(ctx context.Context, e *env, cfg zkserver.Config, warnings []s
 	case <-s.Done():
 		s.Stop()
 		return exitf(exitFailed, "kz zookeeper: ended by itself: %v", s.Err())
+	}
+}
+
+// bereftWait is how long brokers may take to stop when kz up was killed.
+const bereftWait = 20 * time.Second
+
+// awaitNobody returns when no client is connected, or the server has ended, or after bereftWait.
+func awaitNobody(s *zkserver.Server) {
+	end := time.After(bereftWait)
+	beat := time.NewTicker(50 * time.Millisecond)
+	defer beat.Stop()
+	for s.Clients() > 0 {
+		select {
+		case <-beat.C:
+		case <-s.Done():
+			return
+		case <-end:
+			return
+		}
 	}
 }
 

@@ -1,16 +1,23 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"kz/internal/clustertest"
 	"kz/internal/link"
+	"kz/internal/up"
 	"kz/internal/zkserver"
 )
 
@@ -156,5 +163,73 @@ func TestKzZooKeeperInMemory(t *testing.T) {
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 0 {
 		t.Errorf("it left %v", files)
+	}
+}
+
+// A ZooKeeper whose kz up was killed serves the brokers, which are stopping, to their end; one
+// that is told to stop stops.
+func TestZooKeeperWithoutParent(t *testing.T) {
+	for _, row := range []struct {
+		rule, goodbye string
+		outlives      bool
+	}{
+		{"the parent was killed", "", true},
+		{"the parent says so", "stop\n", false},
+	} {
+		t.Run(row.rule, func(t *testing.T) {
+			ports, err := up.FreePorts(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
+			cmd, dir := kzProcess(t, "zookeeper", "--port", strconv.Itoa(ports[0]), "--data-dir", "zk", "--until-stdin-ends")
+			cmd.Dir = dir
+			says, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stdin, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = cmd.Process.Kill() })
+			var client net.Conn
+			clustertest.Eventually(t, time.Minute, "the server to serve", func() (bool, string) {
+				client, err = net.Dial("tcp", addr)
+				return err == nil, fmt.Sprint(err)
+			})
+			defer client.Close()
+			_, _ = client.Write([]byte("ru")) // half a word: it stays connected
+			clustertest.Eventually(t, time.Minute, "the server to count its client", func() (bool, string) {
+				four, err := net.Dial("tcp", addr)
+				if err != nil {
+					return false, err.Error()
+				}
+				defer four.Close()
+				_, _ = four.Write([]byte("mntr"))
+				b, _ := io.ReadAll(four)
+				return regexp.MustCompile(`zk_num_alive_connections\s+[2-9]`).Match(b), string(b)
+			})
+			_, _ = io.WriteString(stdin, row.goodbye)
+			stdin.Close()
+			if row.outlives {
+				lines := bufio.NewScanner(says)
+				for lines.Scan() && !strings.Contains(lines.Text(), "kz up was killed") {
+				}
+				if four, err := net.Dial("tcp", addr); err != nil {
+					t.Errorf("it does not serve any more: %v", err)
+				} else {
+					four.Close()
+				}
+				client.Close()
+			}
+			_, _ = io.Copy(io.Discard, says)
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("ended with %v, want exit 0", err)
+			}
+		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 // A child is one process of the cluster, from its start to its end. A restart is a new one.
 type child struct {
 	name    string // "broker-2", "zookeeper"
+	obeys   bool   // it takes orders
 	logFile string
 	tail    *Tail // its journal, from this life's first event on
 	birth   int64 // where in the file that is
@@ -49,7 +50,7 @@ func startChild(spec childSpec) (*child, error) {
 		return nil, err
 	}
 	defer log.Close() // the process has its own
-	c := &child{name: spec.name, logFile: spec.logFile, done: make(chan struct{}), waiting: map[int64]chan answer{}}
+	c := &child{name: spec.name, obeys: spec.obeys, logFile: spec.logFile, done: make(chan struct{}), waiting: map[int64]chan answer{}}
 	if c.tail, err = TailFromEnd(spec.journalFile); err != nil {
 		return nil, err
 	}
@@ -195,12 +196,24 @@ func (c *child) stop(ctx context.Context) {
 	if c.paused.Load() {
 		_ = c.resume(ctx, "") // or it would not hear
 	}
+	c.sayGoodbye()
 	c.closeStdin()
 	select {
 	case <-c.done:
 	case <-ctx.Done():
 		c.kill()
 	}
+}
+
+// sayGoodbye tells a process that takes no orders that it is stopped on purpose. Without it
+// our ZooKeeper takes the end of its stdin for our death, and serves the brokers to theirs.
+func (c *child) sayGoodbye() {
+	if c.obeys {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = io.WriteString(c.stdin, "stop\n") // it may have ended
 }
 
 func (c *child) closeStdin() {

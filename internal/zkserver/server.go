@@ -124,6 +124,13 @@ func (s *Server) abandon(err error) {
 	}
 }
 
+// Clients is how many connections are open.
+func (s *Server) Clients() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
 // closeDoor lets nobody in any more and returns who is in.
 func (s *Server) closeDoor() []*conn {
 	s.mu.Lock()
