@@ -105,6 +105,8 @@ func newApp(e *env) *ucli.App {
 			envCommand(e),
 			brokerCommand(e),
 			classic(e, "topics", "create, list, describe and alter topics (kafka-topics.sh)", runTopics),
+			classic(e, "console-producer", "send each line of stdin as a record (kafka-console-producer.sh)", runConsoleProducer),
+			classic(e, "console-consumer", "print the records of a topic (kafka-console-consumer.sh)", runConsoleConsumer),
 			classic(e, "get-offsets", "print where the partitions of a topic end, begin, or are at a time (GetOffsetShell)", runGetOffsets),
 			classic(e, "consumer-groups", "list, describe, delete and reset consumer groups (kafka-consumer-groups.sh)", runGroups),
 			classic(e, "dump-log", "show what is in segments and indexes (kafka-dump-log.sh)", runDumpLog),

@@ -56,7 +56,7 @@ var sees = map[string][]string{
 	"internal/nearest": nil,
 	"internal/up":      {"internal/journal", "internal/link", "internal/zk", "zkpaths"},
 
-	"internal/cli": plus(words, "internal/nearest", "internal/link", "internal/record", "internal/zk", "zkpaths", "internal/zkserver", "internal/up", "broker", "broker/admin", "broker/config",
+	"internal/cli": plus(words, "internal/nearest", "internal/link", "internal/record", "internal/zk", "zkpaths", "internal/zkserver", "internal/up", "broker", "broker/admin", "broker/config", "broker/group",
 		"client", "client/admin", "client/producer", "client/consumer"),
 
 	// What only tests and measurements use.
