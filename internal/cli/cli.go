@@ -112,6 +112,7 @@ func newApp(e *env) *ucli.App {
 			classic(e, "dump-log", "show what is in segments and indexes (kafka-dump-log.sh)", runDumpLog),
 			classic(e, "producer-perf-test", "measure producing (kafka-producer-perf-test.sh)", runProducerPerf),
 			classic(e, "consumer-perf-test", "measure consuming (kafka-consumer-perf-test.sh)", runConsumerPerf),
+			offsetsCommand(e),
 			zkCommand(e),
 			zookeeperCommand(e),
 			versionCommand(e),
