@@ -113,6 +113,7 @@ func newApp(e *env) *ucli.App {
 			classic(e, "producer-perf-test", "measure producing (kafka-producer-perf-test.sh)", runProducerPerf),
 			classic(e, "consumer-perf-test", "measure consuming (kafka-consumer-perf-test.sh)", runConsumerPerf),
 			offsetsCommand(e),
+			benchCommand(e),
 			zkCommand(e),
 			zookeeperCommand(e),
 			versionCommand(e),
