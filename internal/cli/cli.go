@@ -109,6 +109,8 @@ func newApp(e *env) *ucli.App {
 			classic(e, "console-consumer", "print the records of a topic (kafka-console-consumer.sh)", runConsoleConsumer),
 			classic(e, "get-offsets", "print where the partitions of a topic end, begin, or are at a time (GetOffsetShell)", runGetOffsets),
 			classic(e, "consumer-groups", "list, describe, delete and reset consumer groups (kafka-consumer-groups.sh)", runGroups),
+			classic(e, "verifiable-producer", "send rising numbers and print what becomes of each as JSON (kafka-verifiable-producer.sh)", runVerifiableProducer),
+			classic(e, "verifiable-consumer", "read as a member of a group and print what happens as JSON (kafka-verifiable-consumer.sh)", runVerifiableConsumer),
 			classic(e, "dump-log", "show what is in segments and indexes (kafka-dump-log.sh)", runDumpLog),
 			classic(e, "producer-perf-test", "measure producing (kafka-producer-perf-test.sh)", runProducerPerf),
 			classic(e, "consumer-perf-test", "measure consuming (kafka-consumer-perf-test.sh)", runConsumerPerf),
