@@ -257,7 +257,14 @@ func (w *crew) joinOutsider(name string, rule kgo.GroupBalancer) (stop func()) {
 				}
 			}, parts)
 		}),
-		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) { each(gone, parts) }),
+		// Commits only here: a commit of franz-go's waits for its JoinGroup behind a mutex, and in a bubble that
+		// stops the clock.
+		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, parts map[string][]int32) {
+			if err := cl.CommitUncommittedOffsets(ctx); err != nil {
+				w.fault("%s commits: %v", name, err)
+			}
+			each(gone, parts)
+		}),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) { each(gone, parts) }))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -276,7 +283,6 @@ func (w *crew) joinOutsider(name string, rule kgo.GroupBalancer) (stop func()) {
 				w.read[at][name]++
 			})
 			w.mu.Unlock()
-			_ = cl.CommitUncommittedOffsets(context.Background())
 			cl.AllowRebalance()
 		}
 		cl.CloseAllowingRebalance()
