@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"kz/client"
 	"kz/client/consumer"
 	"kz/internal/clustertest"
+	"kz/internal/link"
 	"kz/internal/topic"
 	"kz/internal/zk"
 	"kz/zkpaths"
@@ -26,10 +28,11 @@ import (
 
 // rig is a kz broker in virtual time with the topic t of 12 partitions, and members.
 type rig struct {
-	t       *testing.T
-	cluster *clustertest.InProcess
-	kgo     *kgo.Client
-	znodes  *zk.Client
+	t         *testing.T
+	network   link.Network
+	zookeeper string
+	kgo       *kgo.Client
+	znodes    *zk.Client
 
 	mu   sync.Mutex // guards what follows
 	read map[string]int
@@ -39,15 +42,33 @@ type rig struct {
 func inBubble(t *testing.T, run func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.StartOn(t, clustertest.Bubble(t), 1, map[string]string{"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "1"})
-		r := &rig{t: t, cluster: c, znodes: c.Znodes(), read: map[string]int{}}
+		r := &rig{t: t, network: c.Ground.Network, zookeeper: c.Ground.Zookeeper.Connect(), znodes: c.Znodes(), read: map[string]int{}}
 		r.kgo = c.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		clustertest.CreateTopic(t, r.kgo, "t", 12, 1)
 		run(r)
 	})
 }
 
+// onServer runs a test, in real time, on a fresh server that somebody else has started:
+//
+//	KZ_BOOTSTRAP=127.0.0.1:9092 KZ_ZOOKEEPER=127.0.0.1:2181 go test -run OnAServer ./client/zkconsumer
+func onServer(t *testing.T, run func(*rig)) {
+	seeds, zookeeper := os.Getenv("KZ_BOOTSTRAP"), os.Getenv("KZ_ZOOKEEPER")
+	if seeds == "" || zookeeper == "" {
+		t.Skip("needs a server: KZ_BOOTSTRAP=host:port KZ_ZOOKEEPER=host:port")
+	}
+	r := &rig{t: t, network: link.TCP{}, zookeeper: zookeeper, znodes: clustertest.Znodes(t, zookeeper), read: map[string]int{}}
+	var err error
+	if r.kgo, err = kgo.NewClient(kgo.SeedBrokers(strings.Split(seeds, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner())); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.kgo.Close)
+	clustertest.CreateTopic(t, r.kgo, "t", 12, 1)
+	run(r)
+}
+
 func (r *rig) config(name string) Config {
-	servers, chroot, err := zk.ParseConnect(r.cluster.Ground.Zookeeper.Connect())
+	servers, chroot, err := zk.ParseConnect(r.zookeeper)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -69,7 +90,7 @@ func (r *rig) join(name string, configure func(*Config)) *member {
 	if configure != nil {
 		configure(&cfg)
 	}
-	c, err := New(context.Background(), cfg, r.cluster.Ground.Network)
+	c, err := New(context.Background(), cfg, r.network)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -176,37 +197,40 @@ func (r *rig) allRead() {
 
 // Five members; one dies: the herd wakes, everybody works out the same, and each
 // partition is owned once.
-func TestTheHerd(t *testing.T) {
-	inBubble(t, func(r *rig) {
-		r.produce(2)
-		var all []*member
-		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			all = append(all, r.join(name, nil))
+func TestTheHerd(t *testing.T) { inBubble(t, herd) }
+
+// The same, on a server of any kind.
+func TestTheHerdOnAServer(t *testing.T) { onServer(t, herd) }
+
+func herd(r *rig) {
+	r.produce(2)
+	var all []*member
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		all = append(all, r.join(name, nil))
+	}
+	r.shares(map[string]int{"a-0": 3, "b-0": 3, "c-0": 2, "d-0": 2, "e-0": 2}, all...)
+	r.allRead()
+	before := make([]Stats, len(all))
+	for i, m := range all {
+		before[i] = m.Stats()
+	}
+	all[2].kill()
+	left := slices.Delete(slices.Clone(all), 2, 3)
+	r.produce(2)
+	r.shares(map[string]int{"a-0": 3, "b-0": 3, "d-0": 3, "e-0": 3}, left...)
+	r.allRead()
+	for i, m := range all {
+		if i != 2 && (m.Stats().Wakeups == before[i].Wakeups || m.Stats().Rebalances == before[i].Rebalances) {
+			r.t.Errorf("%s slept through it: %+v, then %+v", m.ID(), before[i], m.Stats())
 		}
-		r.shares(map[string]int{"a-0": 3, "b-0": 3, "c-0": 2, "d-0": 2, "e-0": 2}, all...)
-		r.allRead()
-		before := make([]Stats, len(all))
-		for i, m := range all {
-			before[i] = m.Stats()
+	}
+	back := r.join("c", nil)
+	r.shares(map[string]int{"a-0": 3, "b-0": 3, "c-0": 2, "d-0": 2, "e-0": 2}, append(left, back)...)
+	for _, m := range append(left, back) {
+		if m.err != nil {
+			r.t.Errorf("%s: %v", m.ID(), m.err)
 		}
-		all[2].kill()
-		left := slices.Delete(slices.Clone(all), 2, 3)
-		r.produce(2)
-		r.shares(map[string]int{"a-0": 3, "b-0": 3, "d-0": 3, "e-0": 3}, left...)
-		r.allRead()
-		for i, m := range all {
-			if i != 2 && (m.Stats().Wakeups == before[i].Wakeups || m.Stats().Rebalances == before[i].Rebalances) {
-				t.Errorf("%s slept through it: %+v, then %+v", m.ID(), before[i], m.Stats())
-			}
-		}
-		back := r.join("c", nil)
-		r.shares(map[string]int{"a-0": 3, "b-0": 3, "c-0": 2, "d-0": 2, "e-0": 2}, append(left, back)...)
-		for _, m := range append(left, back) {
-			if m.err != nil {
-				t.Errorf("%s: %v", m.ID(), m.err)
-			}
-		}
-	})
+	}
 }
 
 // A member with two streams counts twice; a new topic that matches is found, and more partitions, too.
