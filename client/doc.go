@@ -10,6 +10,9 @@
 // that got it. client/admin, client/producer and client/consumer retry, each by
 // Kafka's rules for its own kind of work; this package only offers Backoff.
 //
+// Above it: producer sends, consumer reads (alone or in a group, whose partitions an
+// assignor divides), admin makes topics and looks, zkconsumer is the consumer of 0.8.
+//
 // Reading order: config.go (what can be set), versions.go (which version is sent),
 // pool.go (connections), metadata.go (the cluster), client.go (the three ways to ask).
 //

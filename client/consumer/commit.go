@@ -27,8 +27,8 @@ type Offsets map[topic.Partition]Offset
 // since the last commit will be read again, by them.
 var ErrCommitFailed = errors.New("commit cannot be completed since the group has already rebalanced: Poll was not called often enough (max.poll.interval.ms), or no heartbeat came through (session.timeout.ms)")
 
-// consumed is what a commit says now: the places up to which Poll has given everything.
-func (c *Consumer) consumed() Offsets {
+// Consumed is what a commit says now: the places up to which Poll has given everything.
+func (c *Consumer) Consumed() Offsets {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := Offsets{}
@@ -41,7 +41,7 @@ func (c *Consumer) consumed() Offsets {
 }
 
 // CommitSync commits everything that Poll has given, and waits until it is kept.
-func (c *Consumer) CommitSync(ctx context.Context) error { return c.CommitOffsets(ctx, c.consumed()) }
+func (c *Consumer) CommitSync(ctx context.Context) error { return c.CommitOffsets(ctx, c.Consumed()) }
 
 // CommitOffsets commits the given places. It repeats what may be repeated, up to
 // default.api.timeout.ms.
@@ -49,11 +49,9 @@ func (c *Consumer) CommitOffsets(ctx context.Context, offsets Offsets) error {
 	if c.group == nil {
 		return ErrNoGroup
 	}
-	leave, err := c.enter()
-	if err != nil {
-		return err
+	if c.ctx.Err() != nil {
+		return ErrClosed
 	}
-	defer leave()
 	ctx, cancel, _ := c.client.Deadline(ctx)
 	defer cancel()
 	return c.group.commit(ctx, offsets)
@@ -67,7 +65,7 @@ func (c *Consumer) CommitAsync(offsets Offsets, done func(Offsets, error)) error
 		return ErrNoGroup
 	}
 	if offsets == nil {
-		offsets = c.consumed()
+		offsets = c.Consumed()
 	}
 	offsets = maps.Clone(offsets)
 	wait, finished := c.group.queue()

@@ -16,13 +16,13 @@ import (
 var (
 	ErrClosed   = errors.New("consumer is closed")
 	ErrWakeup   = errors.New("consumer was woken up")
-	ErrInUse    = errors.New("a consumer is for one goroutine: another is inside Poll or a commit")
+	ErrInUse    = errors.New("a consumer is for one goroutine: another is inside Poll")
 	ErrNoOffset = errors.New("no committed offset, and auto.offset.reset is none")
 )
 
 // Consumer reads partitions: those it is told to (Assign), or its share of what a
-// group reads (Subscribe). Poll, the commits and Close are for one goroutine; Wakeup
-// and what only looks or moves positions is for any.
+// group reads (Subscribe). Poll, Unsubscribe and Close are for one goroutine; Wakeup,
+// commits, and what only looks or moves positions are for any.
 type Consumer struct {
 	cfg    Config
 	client *client.Client

@@ -49,7 +49,8 @@
 //
 // Reading order: consumer.go (Poll), position.go, fetched.go, fetcher.go, keeper.go,
 // validate.go; then the group: subscribe.go, group.go (states, error codes), rebalance.go,
-// join.go, heartbeat.go; then the offsets: commit.go, storage.go, offsets.go.
+// join.go, heartbeat.go; then the offsets: commit.go, storage.go, offsets.go; typed.go for
+// keys and values that are not bytes.
 //
 // Mirrors KafkaConsumer, Fetcher, SubscriptionState, ConsumerCoordinator and AbstractCoordinator.
 package consumer

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,19 +20,24 @@ import (
 	"kz/client"
 	"kz/client/assignor"
 	"kz/internal/clustertest"
+	"kz/internal/link"
 	"kz/internal/topic"
 )
 
 // crew is a real kz broker in virtual time, members of the group "g", and what they did.
 type crew struct {
 	t       *testing.T
-	cluster *clustertest.InProcess
+	cluster *clustertest.InProcess // nil: a server of somebody else's
+	seeds   []string
+	network link.Network
+	outside func(...kgo.Opt) *kgo.Client // another client of the same server
+	name    string                       // of the topic and of the group
 	kgo     *kgo.Client
 
 	mu     sync.Mutex // guards what follows
 	owner  map[topic.Partition]string
 	ofGen  map[genPart]string
-	read   map[string]map[string]int // "t-3@17" -> who read it, how often
+	read   map[string]map[string]int // "3@17" -> who read it, how often
 	sent   map[int32]int64           // records per partition of t
 	log    []string                  // what the listeners heard
 	faults []string
@@ -47,16 +54,45 @@ func inGroup(t *testing.T, n int, run func(*crew)) {
 		cluster := clustertest.StartOn(t, clustertest.Bubble(t), n, map[string]string{
 			"offsets.topic.num.partitions": "4", "offsets.topic.replication.factor": fmt.Sprint(n), "group.initial.rebalance.delay.ms": "100",
 		})
-		w := &crew{t: t, cluster: cluster, owner: map[topic.Partition]string{}, ofGen: map[genPart]string{}, read: map[string]map[string]int{}, sent: map[int32]int64{}}
-		w.kgo = cluster.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
-		clustertest.CreateTopic(t, w.kgo, "t", 12, int16(n))
-		run(w)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for _, f := range w.faults {
-			t.Error(f)
-		}
+		w := &crew{t: t, cluster: cluster, seeds: cluster.Seeds(), network: cluster.Ground.Network, outside: cluster.Client, name: "t"}
+		w.run(int16(n), run)
 	})
+}
+
+// onServer runs a test on a server that somebody else has started, in real time:
+//
+//	KZ_BOOTSTRAP=127.0.0.1:9092 go test -run OnAServer ./client/consumer
+//
+// So the same story is told to Apache Kafka (scripts/reference-kafka.sh) and to kz.
+func onServer(t *testing.T, run func(*crew)) {
+	seeds := os.Getenv("KZ_BOOTSTRAP")
+	if seeds == "" {
+		t.Skip("needs a server: KZ_BOOTSTRAP=host:port")
+	}
+	w := &crew{t: t, seeds: strings.Split(seeds, ","), network: link.TCP{}, name: fmt.Sprintf("kz-%s-%d", notInNames.ReplaceAllString(t.Name(), "-"), time.Now().UnixNano())}
+	w.outside = func(opts ...kgo.Opt) *kgo.Client {
+		cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(w.seeds...)}, opts...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(cl.CloseAllowingRebalance)
+		return cl
+	}
+	w.run(1, run)
+}
+
+var notInNames = regexp.MustCompile("[^a-zA-Z0-9]+")
+
+func (w *crew) run(replicas int16, run func(*crew)) {
+	w.owner, w.ofGen, w.read, w.sent = map[topic.Partition]string{}, map[genPart]string{}, map[string]map[string]int{}, map[int32]int64{}
+	w.kgo = w.outside(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	clustertest.CreateTopic(w.t, w.kgo, w.name, 12, replicas)
+	run(w)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.faults {
+		w.t.Error(f)
+	}
 }
 
 // produce writes n records to each of the 12 partitions.
@@ -65,7 +101,7 @@ func (w *crew) produce(n int) {
 	var recs []*kgo.Record
 	for p := range int32(12) {
 		for range n {
-			recs = append(recs, &kgo.Record{Topic: "t", Partition: p, Value: []byte("v")})
+			recs = append(recs, &kgo.Record{Topic: w.name, Partition: p, Value: []byte("v")})
 		}
 	}
 	if err := w.kgo.ProduceSync(context.Background(), recs...).FirstErr(); err != nil {
@@ -79,10 +115,14 @@ func (w *crew) produce(n int) {
 }
 
 func (w *crew) config(name string) Config {
-	cc := client.DefaultConfig(w.cluster.Seeds()...)
-	cc.Network, cc.ClientID = w.cluster.Ground.Network, name
+	cc := client.DefaultConfig(w.seeds...)
+	cc.Network, cc.ClientID = w.network, name
 	cfg := DefaultConfig(cc)
 	cfg.Group = "g"
+	if w.cluster == nil {
+		cfg.Group = w.name
+		cfg.SessionTimeout, cfg.HeartbeatInterval = 6*time.Second, 500*time.Millisecond // real time
+	}
 	return cfg
 }
 
@@ -103,7 +143,7 @@ func (w *crew) join(name string, configure func(*Config)) *member {
 	}
 	m := &member{w: w, name: name, c: New(cfg), done: make(chan struct{})}
 	w.t.Cleanup(func() { m.c.Close() })
-	if err := m.c.Subscribe([]string{"t"}, m.listener()); err != nil {
+	if err := m.c.Subscribe([]string{w.name}, m.listener()); err != nil {
 		w.t.Fatal(err)
 	}
 	go m.poll()
@@ -136,7 +176,7 @@ func (m *member) note(fetched []Fetched) {
 				m.w.faults = append(m.w.faults, err.Error())
 				break
 			}
-			at := fmt.Sprintf("%v@%d", fetched[i].Partition, r.Offset)
+			at := fmt.Sprintf("%d@%d", fetched[i].Partition.Partition, r.Offset)
 			if m.w.read[at] == nil {
 				m.w.read[at] = map[string]int{}
 			}
@@ -248,7 +288,7 @@ func (w *crew) allRead() {
 		defer w.mu.Unlock()
 		for p, n := range w.sent {
 			for o := range n {
-				if at := fmt.Sprintf("t-%d@%d", p, o); len(w.read[at]) == 0 {
+				if at := fmt.Sprintf("%d@%d", p, o); len(w.read[at]) == 0 {
 					return false, at + " was not"
 				}
 			}

@@ -26,35 +26,46 @@ import (
 func TestLivesOfAGroup(t *testing.T) {
 	for _, rule := range []assignor.Assignor{assignor.Range, assignor.RoundRobin, assignor.Sticky, assignor.CooperativeSticky} {
 		t.Run(rule.Name, func(t *testing.T) {
-			inGroup(t, 1, func(w *crew) {
-				w.produce(5)
-				a, b := w.join("a", by(rule)), w.join("b", by(rule))
-				w.join("c", by(rule))
-				w.shares(map[string]int{"a": 4, "b": 4, "c": 4})
-				w.produce(5)
-				w.allRead()
-				a.close()
-				w.shares(map[string]int{"b": 6, "c": 6})
-				w.produce(5)
-				w.join("d", by(rule))
-				w.shares(map[string]int{"b": 4, "c": 4, "d": 4})
-				w.produce(5)
-				w.allRead()
-				if bad := w.twice(); len(bad) > 0 {
-					t.Errorf("read twice though nobody died: %v", bad)
-				}
-				b.kill()
-				w.produce(5)
-				w.shares(map[string]int{"c": 6, "d": 6})
-				w.join("e", by(rule))
-				w.shares(map[string]int{"c": 4, "d": 4, "e": 4})
-				w.produce(5)
-				w.allRead()
-				if bad := w.twice("b"); len(bad) > 0 {
-					t.Errorf("read twice by others than the dead: %v", bad)
-				}
-			})
+			inGroup(t, 1, func(w *crew) { lives(w, rule) })
 		})
+	}
+}
+
+// The same, on a server of any kind.
+func TestLivesOfAGroupOnAServer(t *testing.T) {
+	for _, rule := range []assignor.Assignor{assignor.Range, assignor.CooperativeSticky} {
+		t.Run(rule.Name, func(t *testing.T) {
+			onServer(t, func(w *crew) { lives(w, rule) })
+		})
+	}
+}
+
+func lives(w *crew, rule assignor.Assignor) {
+	w.produce(5)
+	a, b := w.join("a", by(rule)), w.join("b", by(rule))
+	w.join("c", by(rule))
+	w.shares(map[string]int{"a": 4, "b": 4, "c": 4})
+	w.produce(5)
+	w.allRead()
+	a.close()
+	w.shares(map[string]int{"b": 6, "c": 6})
+	w.produce(5)
+	w.join("d", by(rule))
+	w.shares(map[string]int{"b": 4, "c": 4, "d": 4})
+	w.produce(5)
+	w.allRead()
+	if bad := w.twice(); len(bad) > 0 {
+		w.t.Errorf("read twice though nobody died: %v", bad)
+	}
+	b.kill()
+	w.produce(5)
+	w.shares(map[string]int{"c": 6, "d": 6})
+	w.join("e", by(rule))
+	w.shares(map[string]int{"c": 4, "d": 4, "e": 4})
+	w.produce(5)
+	w.allRead()
+	if bad := w.twice("b"); len(bad) > 0 {
+		w.t.Errorf("read twice by others than the dead: %v", bad)
 	}
 }
 
@@ -157,47 +168,63 @@ func pollUntil(t *testing.T, c *Consumer, cond func() bool) {
 	}
 }
 
+// mixture is which kinds of members make a group, and who leads it.
+type mixture struct {
+	name     string
+	ours     assignor.Assignor
+	theirs   kgo.GroupBalancer
+	oursLead bool
+}
+
+var mixtures = []mixture{
+	{"range, ours lead", assignor.Range, kgo.RangeBalancer(), true},
+	{"range, theirs lead", assignor.Range, kgo.RangeBalancer(), false},
+	{"sticky, ours lead", assignor.Sticky, kgo.StickyBalancer(), true},
+	{"sticky, theirs lead", assignor.Sticky, kgo.StickyBalancer(), false},
+	{"cooperative, ours lead", assignor.CooperativeSticky, kgo.CooperativeStickyBalancer(), true},
+	{"cooperative, theirs lead", assignor.CooperativeSticky, kgo.CooperativeStickyBalancer(), false},
+}
+
 // A group of our members and franz-go's, each kind leading once.
 func TestMixedGroup(t *testing.T) {
-	for _, tt := range []struct {
-		name     string
-		ours     assignor.Assignor
-		theirs   kgo.GroupBalancer
-		oursLead bool
-	}{
-		{"range, ours lead", assignor.Range, kgo.RangeBalancer(), true},
-		{"range, theirs lead", assignor.Range, kgo.RangeBalancer(), false},
-		{"sticky, ours lead", assignor.Sticky, kgo.StickyBalancer(), true},
-		{"sticky, theirs lead", assignor.Sticky, kgo.StickyBalancer(), false},
-		{"cooperative, ours lead", assignor.CooperativeSticky, kgo.CooperativeStickyBalancer(), true},
-		{"cooperative, theirs lead", assignor.CooperativeSticky, kgo.CooperativeStickyBalancer(), false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inGroup(t, 1, func(w *crew) {
-				w.produce(5)
-				if tt.oursLead {
-					w.join("a", by(tt.ours))
-					w.shares(map[string]int{"a": 12})
-				}
-				stop := w.joinOutsider("k", tt.theirs)
-				if !tt.oursLead {
-					w.shares(map[string]int{"k": 12})
-					w.join("a", by(tt.ours))
-				}
-				w.shares(map[string]int{"a": 6, "k": 6})
-				w.join("b", by(tt.ours))
-				w.shares(map[string]int{"a": 4, "b": 4, "k": 4})
-				w.produce(5)
-				w.allRead()
-				stop()
-				w.shares(map[string]int{"a": 6, "b": 6})
-				w.produce(5)
-				w.allRead()
-				if bad := w.twice(); len(bad) > 0 {
-					t.Errorf("read twice: %v", bad)
-				}
-			})
+	for _, m := range mixtures {
+		t.Run(m.name, func(t *testing.T) {
+			inGroup(t, 1, func(w *crew) { mixed(w, m) })
 		})
+	}
+}
+
+// The same, on a server of any kind.
+func TestMixedGroupOnAServer(t *testing.T) {
+	for _, m := range mixtures[4:] {
+		t.Run(m.name, func(t *testing.T) {
+			onServer(t, func(w *crew) { mixed(w, m) })
+		})
+	}
+}
+
+func mixed(w *crew, tt mixture) {
+	w.produce(5)
+	if tt.oursLead {
+		w.join("a", by(tt.ours))
+		w.shares(map[string]int{"a": 12})
+	}
+	stop := w.joinOutsider("k", tt.theirs)
+	if !tt.oursLead {
+		w.shares(map[string]int{"k": 12})
+		w.join("a", by(tt.ours))
+	}
+	w.shares(map[string]int{"a": 6, "k": 6})
+	w.join("b", by(tt.ours))
+	w.shares(map[string]int{"a": 4, "b": 4, "k": 4})
+	w.produce(5)
+	w.allRead()
+	stop()
+	w.shares(map[string]int{"a": 6, "b": 6})
+	w.produce(5)
+	w.allRead()
+	if bad := w.twice(); len(bad) > 0 {
+		w.t.Errorf("read twice: %v", bad)
 	}
 }
 
@@ -216,7 +243,7 @@ func (w *crew) joinOutsider(name string, rule kgo.GroupBalancer) (stop func()) {
 		}
 	}
 	gone := m.listener().Revoked
-	cl := w.cluster.Client(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.Balancers(rule), kgo.BlockRebalanceOnPoll(),
+	cl := w.outside(kgo.ConsumerGroup(w.config(name).Group), kgo.ConsumeTopics(w.name), kgo.Balancers(rule), kgo.BlockRebalanceOnPoll(),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
 			each(func(ps []topic.Partition) {
@@ -230,7 +257,14 @@ func (w *crew) joinOutsider(name string, rule kgo.GroupBalancer) (stop func()) {
 				}
 			}, parts)
 		}),
-		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) { each(gone, parts) }),
+		// Commits only here: a commit of franz-go's waits for its JoinGroup behind a mutex, and in a bubble that
+		// stops the clock.
+		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, parts map[string][]int32) {
+			if err := cl.CommitUncommittedOffsets(ctx); err != nil {
+				w.fault("%s commits: %v", name, err)
+			}
+			each(gone, parts)
+		}),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) { each(gone, parts) }))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -242,14 +276,13 @@ func (w *crew) joinOutsider(name string, rule kgo.GroupBalancer) (stop func()) {
 			stop()
 			w.mu.Lock()
 			fetches.EachRecord(func(r *kgo.Record) {
-				at := fmt.Sprintf("t-%d@%d", r.Partition, r.Offset)
+				at := fmt.Sprintf("%d@%d", r.Partition, r.Offset)
 				if w.read[at] == nil {
 					w.read[at] = map[string]int{}
 				}
 				w.read[at][name]++
 			})
 			w.mu.Unlock()
-			_ = cl.CommitUncommittedOffsets(context.Background())
 			cl.AllowRebalance()
 		}
 		cl.CloseAllowingRebalance()

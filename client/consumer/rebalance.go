@@ -90,7 +90,7 @@ func (g *membership) prepare() {
 	g.c.mu.Unlock()
 	if commit {
 		ctx, cancel := context.WithTimeout(g.c.ctx, g.c.cfg.MaxPollInterval)
-		_ = g.commit(ctx, g.c.consumed()) // what could not be committed is read again
+		_ = g.commit(ctx, g.c.Consumed()) // what could not be committed is read again
 		cancel()
 	}
 	g.c.part(l, going, lost)
@@ -177,7 +177,7 @@ func (g *membership) retire(ctx context.Context) {
 	commit := g.c.cfg.AutoCommit && !lost && (!active || g.state == stable)
 	g.c.mu.Unlock()
 	if commit {
-		_ = g.commit(ctx, g.c.consumed())
+		_ = g.commit(ctx, g.c.Consumed())
 	}
 	if active {
 		g.c.part(l, owned, lost)

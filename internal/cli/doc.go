@@ -8,7 +8,7 @@
 //
 //	kz's own commands (broker, zk, demo ...)  flags by urfave/cli; exit 0 ok, 1 failed, 2 usage,
 //	                                          3 unknown or inconclusive, 4 no cluster, 130 interrupted
-//	Kafka's tools (topics, dump-log, *-perf)  flags, lines and exit codes as Kafka 2.8 prints them,
+//	Kafka's tools (topics, console-* ...)     flags, lines and exit codes as Kafka 2.8 prints them,
 //	                                          which means 1 for a usage error too; plus -o json
 //
 // Reading order: cli.go (the list of commands), options.go (Kafka's way to read

@@ -48,10 +48,22 @@ func javaText(err error) string {
 	case errors.Is(err, admin.ErrNoBrokers):
 		return "org.apache.kafka.common.KafkaException: " + err.Error()
 	}
-	if c := kafkaerr.CodeOf(err); c != kafkaerr.UnknownServerError && kafkaerr.MessageOf(err) != "" {
-		return javaClass(c) + ": " + kafkaerr.MessageOf(err)
+	switch c, m := kafkaerr.CodeOf(err), kafkaerr.MessageOf(err); {
+	case c == kafkaerr.UnknownServerError:
+		return err.Error()
+	case m != "":
+		return javaClass(c) + ": " + m
+	default:
+		return javaClass(c) + ": " + err.Error()
 	}
-	return err.Error()
+}
+
+// javaTextAbout is javaText of a failure to read or write a topic.
+func javaTextAbout(topic string, err error) string {
+	if c := kafkaerr.CodeOf(err); c == kafkaerr.InvalidTopicException {
+		return javaClass(c) + ": Invalid topics: [" + topic + "]"
+	}
+	return javaText(err)
 }
 
 // warnLog is a line of a tool's log on stderr.

@@ -19,6 +19,7 @@ type entry struct {
 	line    int
 	comment string // the comment lines before it
 	args    []string
+	stdin   string
 	stdout  string
 	stderr  string
 	exit    int
@@ -54,6 +55,8 @@ func transcript(t *testing.T, name string) []entry {
 			words := splitWords(line[2:])
 			out = append(out, entry{line: i + 1, comment: comment, args: words[1:]})
 			current, comment, to = &out[len(out)-1], "", nil
+		case to == nil && strings.HasPrefix(line, "< "):
+			current.stdin += line[2:] + "\n"
 		case line == "--- stdout":
 			to = &current.stdout
 		case line == "--- stderr":
@@ -99,8 +102,13 @@ func splitWords(s string) []string {
 // kz runs the command line in this process.
 func kz(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 	t.Helper()
+	return kzWithInput(t, "", args...)
+}
+
+func kzWithInput(t *testing.T, input string, args ...string) (stdout, stderr string, exit int) {
+	t.Helper()
 	var out, errs bytes.Buffer
-	e := &env{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, network: link.TCP{}}
+	e := &env{stdin: strings.NewReader(input), stdout: &out, stderr: &errs, network: link.TCP{}}
 	exit = run(t.Context(), e, append([]string{"kz"}, args...))
 	return out.String(), errs.String(), exit
 }

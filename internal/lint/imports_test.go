@@ -46,18 +46,19 @@ var sees = map[string][]string{
 
 	"controller": plus(words, "internal/mutant", "internal/link", "internal/wire", "internal/zk", "zkpaths"),
 
-	"client":          plus(words, "internal/link", "internal/wire"),
-	"client/admin":    plus(words, "client", "client/assignor"),
-	"client/producer": plus(words, "client", "internal/record", "internal/wire"),
-	"client/assignor": words,
-	"client/consumer": plus(words, "client", "client/assignor", "internal/record", "internal/wire"),
-	"client/witness":  plus(words, "internal/link", "internal/record", "internal/wire"),
+	"client":            plus(words, "internal/link", "internal/wire"),
+	"client/admin":      plus(words, "client", "client/assignor"),
+	"client/producer":   plus(words, "client", "internal/record", "internal/wire"),
+	"client/assignor":   words,
+	"client/consumer":   plus(words, "client", "client/assignor", "internal/record", "internal/wire"),
+	"client/zkconsumer": plus(words, "client", "client/consumer", "internal/link", "internal/zk", "zkpaths"),
+	"client/witness":    plus(words, "internal/link", "internal/record", "internal/wire"),
 
 	// The supervisor starts programs and reads their journals and znodes; what is in them it does not know.
 	"internal/nearest": nil,
 	"internal/up":      {"internal/journal", "internal/link", "internal/nearest", "internal/wire", "internal/zk", "zkpaths"},
 
-	"internal/cli": plus(words, "internal/nearest", "internal/link", "internal/record", "internal/zk", "zkpaths", "internal/zkserver", "internal/up", "broker", "broker/admin", "broker/config",
+	"internal/cli": plus(words, "internal/nearest", "internal/link", "internal/record", "internal/zk", "zkpaths", "internal/zkserver", "internal/up", "broker", "broker/admin", "broker/config", "broker/group",
 		"client", "client/admin", "client/producer", "client/consumer", "client/witness"),
 
 	// What only tests and measurements use.
@@ -90,7 +91,7 @@ var doors = map[string][]string{
 	"github.com/klauspost/compress":     {"internal/record"},
 	"github.com/pierrec/lz4/v4":         {"internal/record"},
 	"github.com/urfave/cli/v2":          {"internal/cli"},
-	"github.com/rs/zerolog":             {"broker/...", "controller", "internal/zk", "internal/zkserver", "internal/up", "internal/bench", "internal/cli", "internal/clustertest"},
+	"github.com/rs/zerolog":             {"broker/...", "controller", "internal/zk", "internal/zkserver", "internal/up", "internal/bench", "internal/cli", "internal/clustertest", "client/zkconsumer"},
 	"golang.org/x/sync":                 {"..."},
 	"golang.org/x/sys":                  {"..."},
 	// Other people's clients: oracles and sources of load, never part of kz.

@@ -1,0 +1,2 @@
+#!/bin/sh
+PATH=$PATH:$(dirname "$0")/.. exec "${KZ:-kz}" verifiable-consumer "$@"
