@@ -60,7 +60,7 @@ func runBenchOffsets(c *ucli.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	b, err := newOffsetsBench(c.Context, e, cfg, c.String("zookeeper"))
+	b, err := newOffsetsBench(c.Context, e, cfg, zkAddress(c))
 	if err != nil {
 		return err
 	}

@@ -43,12 +43,20 @@ func startOne(flag string) string {
 // fill gives a flag that was not given the running cluster's brokers, unless one of the
 // others says where to look.
 func (o *options) fill(ctx context.Context, name string, others ...string) {
+	fillIn(ctx, o.seen, name, others)
+}
+
+func (a *arguments) fill(ctx context.Context, name string, others ...string) {
+	fillIn(ctx, a.seen, name, others)
+}
+
+func fillIn(ctx context.Context, seen map[string][]string, name string, others []string) {
 	for _, n := range append(others, name) {
-		if o.has(n) {
+		if _, given := seen[n]; given {
 			return
 		}
 	}
 	if servers := runningBootstrap(ctx); servers != "" {
-		o.seen[name] = []string{servers}
+		seen[name] = []string{servers}
 	}
 }

@@ -65,7 +65,7 @@ func runConsoleConsumer(ctx context.Context, e *env, args []string) error {
 	if err := o.helpOrVersion(e, args, "This tool helps to read data from Kafka topics and outputs it to standard output."); err != nil {
 		return err
 	}
-	c, err := readConsoleConsumer(e, o)
+	c, err := readConsoleConsumer(ctx, e, o)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func runConsoleConsumer(ctx context.Context, e *env, args []string) error {
 }
 
 // readConsoleConsumer reads the flags, in Kafka's order of complaints.
-func readConsoleConsumer(e *env, o *options) (*consoleConsumer, error) {
+func readConsoleConsumer(ctx context.Context, e *env, o *options) (*consoleConsumer, error) {
 	c := &consoleConsumer{e: e, partition: -1, max: -1, timeout: -1, skip: o.has("skip-message-on-error"), systest: o.has("enable-systest-events")}
 	if err := c.readNumbers(o); err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func readConsoleConsumer(e *env, o *options) (*consoleConsumer, error) {
 	if err := c.readScope(e, o); err != nil {
 		return nil, err
 	}
-	if err := o.require(e, "bootstrap-server"); err != nil {
-		return nil, err
+	if o.fill(ctx, "bootstrap-server"); !o.has("bootstrap-server") {
+		return nil, o.die(e, "Missing required argument \"[bootstrap-server]\"\n"+startOne("--bootstrap-server host:port"))
 	}
 	return c, c.readConfig(e, o)
 }

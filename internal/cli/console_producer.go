@@ -59,8 +59,8 @@ func runConsoleProducer(ctx context.Context, e *env, args []string) error {
 	if o.has("help") || o.has("version") {
 		return o.helpOrVersion(e, args, "This tool helps to read data from standard input and publish it to Kafka.")
 	}
-	if !o.has("bootstrap-server") && !o.has("broker-list") {
-		return o.die(e, "Missing required option(s) [bootstrap-server]")
+	if o.fill(ctx, "bootstrap-server", "broker-list"); !o.has("bootstrap-server") && !o.has("broker-list") {
+		return o.die(e, "Missing required option(s) [bootstrap-server]\n"+startOne("--bootstrap-server host:port"))
 	}
 	if err := o.require(e, "topic"); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	ucli "github.com/urfave/cli/v2"
@@ -18,12 +19,9 @@ import (
 // offsetsWait is how long kz offsets waits for either side.
 const offsetsWait = 30 * time.Second
 
+// clusterFlags are those of every command that looks at both sides of a cluster.
 func clusterFlags() []ucli.Flag {
-	return []ucli.Flag{
-		&ucli.StringFlag{Name: "bootstrap-server", Value: "localhost:9092", Usage: "brokers to ask first, `host:port,...`"},
-		&ucli.StringFlag{Name: "zookeeper", Value: "localhost:2181", Usage: "ZooKeeper's `ADDRESS`, as in zookeeper.connect: host:port,host:port/chroot"},
-		&ucli.StringFlag{Name: "o", Value: "text", Usage: "output `FORMAT`: text or json"},
-	}
+	return zkFlags(&ucli.StringFlag{Name: "bootstrap-server", DefaultText: "the running cluster's", Usage: "brokers to ask first, `host:port,...`; then --zookeeper is theirs"})
 }
 
 // offsetsCommand looks at a group's offsets in both places they can be.
@@ -96,13 +94,13 @@ func runOffsetsCompare(c *ucli.Context, e *env) error {
 	group := c.Args().First()
 	ctx, cancel := context.WithTimeout(c.Context, offsetsWait)
 	defer cancel()
-	inZk, err := zkOffsets(ctx, e, c.String("zookeeper"), group)
+	inZk, err := zkOffsets(ctx, e, zkAddress(c), group)
 	if err != nil {
 		return err
 	}
 	records, inLog, err := logOffsets(ctx, cfg, group)
 	if err != nil {
-		return unansweredBy(err, "offsets compare", "the brokers at "+c.String("bootstrap-server"))
+		return unansweredBy(err, "offsets compare", "the brokers at "+strings.Join(cfg.Bootstrap, ","))
 	}
 	out := compareOffsets(group, records, inZk, inLog)
 	switch {
@@ -115,8 +113,19 @@ func runOffsetsCompare(c *ucli.Context, e *env) error {
 	return nil
 }
 
+// clientConfig is for the brokers of --bootstrap-server or the running cluster's. Both sides
+// must be one cluster's: who names the brokers names their ZooKeeper.
 func clientConfig(e *env, c *ucli.Context, tool string) (client.Config, error) {
-	servers, err := client.ParseServers(c.String("bootstrap-server"))
+	said := c.String("bootstrap-server")
+	switch {
+	case (said == "") != (c.String("zookeeper") == ""):
+		return client.Config{}, exitf(exitUsage, "kz %s: --bootstrap-server and --zookeeper go together: give both, or neither for the running cluster.", tool)
+	case said == "":
+		if said = runningBootstrap(c.Context); said == "" {
+			return client.Config{}, exitf(exitNoCluster, "kz %s: no broker to ask. %s", tool, startOne("--bootstrap-server host:port --zookeeper host:port"))
+		}
+	}
+	servers, err := client.ParseServers(said)
 	if err != nil {
 		return client.Config{}, exitf(exitUsage, "kz %s: --bootstrap-server: %v.", tool, err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"strconv"
@@ -12,7 +13,7 @@ import (
 
 // parseVerifiable reads the flags of a verifiable client. Without any it prints the
 // usage and gives nil.
-func parseVerifiable(e *env, tool string, specs []argument, args []string) (*arguments, error) {
+func parseVerifiable(ctx context.Context, e *env, tool string, specs []argument, args []string) (*arguments, error) {
 	a, err := parseArguments(tool, specs, args)
 	if len(args) == 0 || a.has("-h") || a.has("--help") {
 		fmt.Fprintln(e.stdout, a.usage())
@@ -30,8 +31,8 @@ func parseVerifiable(e *env, tool string, specs []argument, args []string) (*arg
 	if err := a.required(); err != nil {
 		return nil, err
 	}
-	if !a.has("--bootstrap-server") && !a.has("--broker-list") {
-		return nil, a.error("one of the arguments --bootstrap-server --broker-list is required")
+	if a.fill(ctx, "--bootstrap-server", "--broker-list"); !a.has("--bootstrap-server") && !a.has("--broker-list") {
+		return nil, a.error("one of the arguments --bootstrap-server --broker-list is required\n%s", startOne("--bootstrap-server host:port"))
 	}
 	return a, nil
 }

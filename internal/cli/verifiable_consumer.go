@@ -87,7 +87,7 @@ type verifiableConsumer struct {
 
 // runVerifiableConsumer is kafka-verifiable-consumer.sh. Mirrors VerifiableConsumer.
 func runVerifiableConsumer(ctx context.Context, e *env, args []string) error {
-	a, err := parseVerifiable(e, "verifiable-consumer", verifiableConsumerArguments, args)
+	a, err := parseVerifiable(ctx, e, "verifiable-consumer", verifiableConsumerArguments, args)
 	if err != nil || a == nil {
 		return err
 	}

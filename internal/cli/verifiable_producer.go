@@ -106,7 +106,7 @@ type verifiableProducer struct {
 
 // runVerifiableProducer is kafka-verifiable-producer.sh. Mirrors VerifiableProducer.
 func runVerifiableProducer(ctx context.Context, e *env, args []string) error {
-	a, err := parseVerifiable(e, "verifiable-producer", verifiableProducerArguments, args)
+	a, err := parseVerifiable(ctx, e, "verifiable-producer", verifiableProducerArguments, args)
 	if err != nil || a == nil {
 		return err
 	}
