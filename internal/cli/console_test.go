@@ -8,6 +8,7 @@ import (
 	"kz/client"
 	"kz/client/admin"
 	"kz/internal/clustertest"
+	"kz/internal/fidelity"
 	"kz/internal/zktest"
 )
 
@@ -16,11 +17,13 @@ import (
 var consoleNotAsKafka = []struct {
 	piece, stderr string
 	exit          int
+	verdict       fidelity.Verdict
+	why           string
 }{
-	{"--compression-codec brotli", "compression.type=brotli: must be one of none, gzip", 1},
-	{"--request-required-acks 7", "acks=7: must be one of 0, 1, -1, all", 1},
-	{"--producer-property acks", "acks=: must be one of", 1},
-	{"--isolation-level read_committed", "kz does not serve transactions yet", 1},
+	{"--compression-codec brotli", "compression.type=brotli: must be one of none, gzip", 1, fidelity.Differs, javaErrors},
+	{"--request-required-acks 7", "acks=7: must be one of 0, 1, -1, all", 1, fidelity.Differs, javaErrors},
+	{"--producer-property acks", "acks=: must be one of", 1, fidelity.Differs, javaErrors},
+	{"--isolation-level read_committed", "kz does not serve transactions yet", 1, fidelity.Refused, "transactions"},
 }
 
 // notHere are entries that have tests of their own.
@@ -43,13 +46,16 @@ func TestConsoleTranscripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := 0
+	sheet := fidelity.Open(t, "tools/console")
 	for _, tool := range []string{"console-producer", "console-consumer"} {
 		for _, e := range transcript(t, "kafka-"+tool+".txt") {
 			if notHere.MatchString(strings.Join(e.args, " ")) {
+				e.enter(sheet, tool, fidelity.Uncompared, "compared line by line in a test of its own: times and member ids differ")
 				continue
 			}
 			run++
-			compareConsole(t, e, tool, b.Addr)
+			verdict, why := compareConsole(t, e, tool, b.Addr)
+			e.enter(sheet, tool, verdict, why)
 		}
 	}
 	if run < 50 {
@@ -59,7 +65,7 @@ func TestConsoleTranscripts(t *testing.T) {
 
 var epochMillis = regexp.MustCompile(`Time:\d{13}`)
 
-func compareConsole(t *testing.T, e entry, tool, addr string) {
+func compareConsole(t *testing.T, e entry, tool, addr string) (fidelity.Verdict, string) {
 	t.Helper()
 	joined := strings.NewReplacer("BROKER-1", addr).Replace(noWaiting.Replace(strings.Join(e.args, "|")))
 	words := append([]string{tool}, strings.Split(joined, "|")...)
@@ -73,7 +79,7 @@ func compareConsole(t *testing.T, e entry, tool, addr string) {
 			if exit != n.exit || !strings.Contains(stderr, n.stderr) || stdout != "" {
 				t.Errorf("%v\nexit %d, %q, %q; want exit %d and %q", e, exit, stdout, stderr, n.exit, n.stderr)
 			}
-			return
+			return n.verdict, n.why
 		}
 	}
 	if exit != e.exit {
@@ -89,6 +95,7 @@ func compareConsole(t *testing.T, e entry, tool, addr string) {
 			t.Errorf("%v\nstderr %q\nwant it to contain %q", e, stderr, line)
 		}
 	}
+	return fidelity.Same, ""
 }
 
 var offsetLine = regexp.MustCompile(`^\[[^,]+,[^,]+,\d+\]::OffsetAndMetadata\(offset=\d+, leaderEpoch=Optional\[\d+\], metadata=, commitTimestamp=(\d{13}|TIME-MS), expireTimestamp=None\)$`)

@@ -142,14 +142,10 @@ var toolsNotHere = map[string]struct {
 	"acls":                {16, "ACLs"},
 	"broker-api-versions": {3, "a command of its own"},
 	"configs":             {75, "AlterConfigs, quotas, SCRAM"},
-	"console-consumer":    {35, "groups"},
-	"console-producer":    {20, "a command of its own"},
 	"delete-records":      {11, "DeleteRecords"},
 	"leader-election":     {19, "ElectLeaders"},
 	"log-dirs":            {8, "DescribeLogDirs"},
 	"reassign-partitions": {45, "reassignment"},
-	"verifiable-consumer": {7, "groups"},
-	"verifiable-producer": {8, "a command of its own"},
 	"zookeeper-shell":     {26, "a command of its own"},
 }
 
