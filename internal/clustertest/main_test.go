@@ -6,7 +6,11 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"kz/internal/clustertest"
 )
+
+func TestMain(m *testing.M) { clustertest.Main(m) }
 
 // quick are server.properties under which a failure is noticed in seconds, not in half minutes. What
 // a test needs otherwise it changes itself, so that the test's own lines show it.

@@ -21,7 +21,23 @@ import (
 	"kz/internal/zktest"
 )
 
-// Binary builds kz once per test binary and returns its path.
+// Main runs the tests of a package that starts processes, and removes what Binary has built
+// and the shared ZooKeeper. Use it as:
+//
+//	func TestMain(m *testing.M) { clustertest.Main(m) }
+func Main(m *testing.M) {
+	code := m.Run()
+	zktest.StopShared()
+	if builtIn != "" {
+		_ = os.RemoveAll(builtIn)
+	}
+	os.Exit(code)
+}
+
+// builtIn is the directory of Binary's program; set once, read when all tests are over.
+var builtIn string
+
+// Binary builds kz once per test binary and returns its path. The package's TestMain is Main.
 func Binary(t testing.TB) string {
 	t.Helper()
 	path, err := buildOnce()
@@ -40,6 +56,7 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	builtIn = dir
 	path := filepath.Join(dir, "kz")
 	cmd := exec.Command("go", append(append([]string{"build"}, raceFlag...), "-o", path, ".")...)
 	cmd.Dir = root

@@ -14,6 +14,8 @@ import (
 	"kz/internal/clustertest"
 )
 
+func TestMain(m *testing.M) { clustertest.Main(m) }
+
 // quick are server.properties under which a failure is noticed in seconds. Sessions are longer than in
 // all-kz clusters: a JVM that starts beside another on two cores pauses for a second or two.
 func quick(more ...string) map[string]string {

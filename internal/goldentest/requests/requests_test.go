@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("test.parallel", "2")
-	zktest.Main(m)
+	clustertest.Main(m)
 }
 
 // kz is the controller and brokers 1 and 2; broker 9 is foreign. Phases 1 to 11 of the captured

@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("test.parallel", "3")
-	zktest.Main(m)
+	clustertest.Main(m)
 }
 
 // within is how long anything may take: it is there to end a test that waits for ever, not to measure.
