@@ -116,6 +116,11 @@ func (p *Properties) OneOf(key, def string, allowed ...string) string {
 	return v
 }
 
+// Bool gives the value of key, true or false, or def.
+func (p *Properties) Bool(key string, def bool) bool {
+	return p.OneOf(key, strconv.FormatBool(def), "true", "false") == "true"
+}
+
 // Refuse reports a key whose system kz does not have, unless it has the value that means "off".
 func (p *Properties) Refuse(key, off, why string) {
 	if v := p.String(key, off); !strings.EqualFold(v, off) {

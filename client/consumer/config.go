@@ -65,11 +65,11 @@ func FromProperties(values map[string]string) (cfg Config, unknown []string, err
 	cfg.PartitionMaxBytes = p.Int("max.partition.fetch.bytes", cfg.PartitionMaxBytes, 0, math.MaxInt32)
 	cfg.MaxWait = p.Millis("fetch.max.wait.ms", cfg.MaxWait)
 	cfg.MaxPollRecords = p.Int("max.poll.records", 500, 1, math.MaxInt32)
-	cfg.CheckCRC = truth(p, "check.crcs", true)
+	cfg.CheckCRC = p.Bool("check.crcs", true)
 	reset := p.OneOf("auto.offset.reset", "latest", "latest", "earliest", "none")
 	cfg.FromLatest, cfg.NoReset = reset == "latest", reset == "none"
-	cfg.CreateTopics = truth(p, "allow.auto.create.topics", true)
-	cfg.InternalTopics = !truth(p, "exclude.internal.topics", true)
+	cfg.CreateTopics = p.Bool("allow.auto.create.topics", true)
+	cfg.InternalTopics = !p.Bool("exclude.internal.topics", true)
 	groupProperties(p, &cfg)
 	p.Refuse("isolation.level", "read_uncommitted", "kz does not serve transactions yet")
 	p.Ignore("key.deserializer", "value.deserializer", "client.rack", "interceptor.classes")
@@ -90,23 +90,15 @@ func groupProperties(p *client.Properties, cfg *Config) {
 		p.Fault("heartbeat.interval.ms", "must be lower than session.timeout.ms")
 	}
 	cfg.MaxPollInterval = p.Millis("max.poll.interval.ms", cfg.MaxPollInterval)
-	cfg.AutoCommit = truth(p, "enable.auto.commit", cfg.Group != "") // without a group there is nowhere to commit to
+	cfg.AutoCommit = p.Bool("enable.auto.commit", cfg.Group != "") // without a group there is nowhere to commit to
 	if cfg.AutoCommit && cfg.Group == "" {
 		p.Fault("enable.auto.commit", "cannot be true without a group.id")
 	}
 	cfg.AutoCommitEvery = p.Millis("auto.commit.interval.ms", cfg.AutoCommitEvery)
 	cfg.Storage = Storage(p.OneOf("offsets.storage", "kafka", "kafka", "zookeeper", "dual"))
-	if truth(p, "dual.commit.enabled", cfg.Storage == StoreDual) && cfg.Storage == StoreKafka {
+	if p.Bool("dual.commit.enabled", cfg.Storage == StoreDual) && cfg.Storage == StoreKafka {
 		cfg.Storage = StoreDual
 	}
-}
-
-func truth(p *client.Properties, key string, def bool) bool {
-	s := "false"
-	if def {
-		s = "true"
-	}
-	return p.OneOf(key, s, "true", "false") == "true"
 }
 
 // reset is where a partition starts that has no offset, or a bad one.

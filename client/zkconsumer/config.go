@@ -2,6 +2,8 @@ package zkconsumer
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"kz/client"
@@ -53,7 +55,8 @@ func (c *Config) registration(now time.Time) registration {
 	return r
 }
 
-func (c *Config) check() error {
+// Check says what of the config cannot be used. New asks it first.
+func (c *Config) Check() error {
 	ways := 0
 	for _, given := range []bool{len(c.Topics) > 0, c.WhiteList != "", c.BlackList != ""} {
 		if given {
@@ -63,6 +66,8 @@ func (c *Config) check() error {
 	switch {
 	case c.Group == "":
 		return errors.New("group.id is required: it names the znodes")
+	case strings.Contains(c.Group, "/") || c.Group == "." || c.Group == "..":
+		return fmt.Errorf("group.id=%s: it names a znode, so it cannot hold a slash or be a dot or two", c.Group)
 	case ways != 1:
 		return errors.New("exactly one of topics, a white list and a black list is required")
 	case c.Streams < 1:

@@ -55,7 +55,7 @@ type Consumer struct {
 // New registers a member and begins to rebalance. ctx bounds the start alone; it waits
 // until a broker is registered.
 func New(ctx context.Context, cfg Config, n link.Network) (*Consumer, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	z, err := zk.Connect(ctx, cfg.ZooKeeper, n, nil, zerolog.Nop())
@@ -237,6 +237,10 @@ func (c *Consumer) Poll(ctx context.Context) ([]consumer.Fetched, error) {
 		}
 	}
 }
+
+// Seek sets from where the next Poll reads a partition that we own, and so what the next
+// commit says.
+func (c *Consumer) Seek(p topic.Partition, offset int64) error { return c.inner.Seek(p, offset) }
 
 // ID is the member's name in ZooKeeper.
 func (c *Consumer) ID() string { return c.id }

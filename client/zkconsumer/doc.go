@@ -29,7 +29,7 @@
 // Only the rule "range" is here; "roundrobin" of 0.8.2 is not. The role of the old
 // SimpleConsumer is filled by Assign of client/consumer.
 //
-// Reading order: registration.go, share.go, consumer.go, rebalance.go, offsets.go.
+// Reading order: config.go, properties.go, registration.go, share.go, consumer.go, rebalance.go, offsets.go.
 //
 // Mirrors kafka.consumer.ZookeeperConsumerConnector of Kafka 0.8.2.
 package zkconsumer

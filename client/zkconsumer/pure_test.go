@@ -131,7 +131,7 @@ func TestBadConfig(t *testing.T) {
 		"no stream":          {Group: "g", Topics: []string{"t"}},
 		"no expression":      {Group: "g", WhiteList: "(", Streams: 1, Storage: consumer.StoreKafka},
 	} {
-		if err := cfg.check(); err == nil {
+		if err := cfg.Check(); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}

@@ -18,8 +18,11 @@ import (
 
 var consoleConsumerOptions = []option{
 	{name: "bootstrap-server", arg: "host:port,...", help: "brokers to ask first"},
+	{name: "zookeeper", arg: "host:port,...", help: "read as the consumer of 0.8 does, which finds brokers, members and offsets in ZooKeeper; instead of --bootstrap-server"},
 	{name: "topic", arg: "topic", help: "topic to read"},
 	{name: "whitelist", arg: "regex", help: "topics to read, instead of --topic"},
+	{name: "blacklist", arg: "regex", help: "topics not to read; with --zookeeper"},
+	{name: "delete-consumer-offsets", help: "forget the group's offsets in ZooKeeper first; with --zookeeper"},
 	{name: "partition", arg: "id", help: "read this partition only, without a group"},
 	{name: "offset", arg: "offset", def: "latest", help: "where to start: a number, earliest or latest; needs --partition"},
 	{name: "group", arg: "id", help: "consumer group; without one a group console-consumer-N that commits nothing"},
@@ -41,6 +44,7 @@ var consoleConsumerOptions = []option{
 type consoleConsumer struct {
 	e           *env
 	cfg         consumer.Config
+	old         *oldConsumer // how to read with --zookeeper
 	topic       string
 	whitelist   string
 	partition   int32 // -1: all, as a member of a group
@@ -92,6 +96,14 @@ func readConsoleConsumer(ctx context.Context, e *env, o *options) (*consoleConsu
 	}
 	if c.format, err = newFormatter(e, o.tool, class, props); err != nil {
 		return nil, err
+	}
+	if o.has("zookeeper") {
+		return c, c.readOld(e, o)
+	}
+	for _, name := range oldOnly {
+		if o.has(name) {
+			return nil, o.die(e, fmt.Sprintf("Option %s needs --zookeeper.", name))
+		}
 	}
 	if err := c.readScope(e, o); err != nil {
 		return nil, err
@@ -218,10 +230,28 @@ func (c *consoleConsumer) readConfig(e *env, o *options) error {
 	return nil
 }
 
+// A recordSource is a consumer of either kind that knows what to read.
+type recordSource interface {
+	Poll(context.Context) ([]consumer.Fetched, error)
+	Seek(p topic.Partition, offset int64) error
+	Close() error
+}
+
+// open makes the consumer and says what it reads.
+func (c *consoleConsumer) open(ctx context.Context) (recordSource, error) {
+	if c.old != nil {
+		return c.old.open(ctx, c.e)
+	}
+	cons := consumer.New(c.cfg)
+	return cons, c.subscribe(cons)
+}
+
 // run reads until the messages, the patience or ctx end.
 func (c *consoleConsumer) run(ctx context.Context) error {
-	cons := consumer.New(c.cfg)
-	err := c.subscribe(cons)
+	cons, err := c.open(ctx)
+	if cons == nil {
+		return err
+	}
 	if err == nil {
 		err = c.pollAll(ctx, cons)
 	}
@@ -262,7 +292,7 @@ func (c *consoleConsumer) subscribe(cons *consumer.Consumer) error {
 var errNothingCame = errors.New("org.apache.kafka.common.errors.TimeoutException")
 
 // pollAll polls and prints. A nil error is the wanted end.
-func (c *consoleConsumer) pollAll(ctx context.Context, cons *consumer.Consumer) error {
+func (c *consoleConsumer) pollAll(ctx context.Context, cons recordSource) error {
 	for c.max < 0 || c.read < c.max {
 		poll, cancel := ctx, func() {}
 		if c.timeout >= 0 {
@@ -279,9 +309,9 @@ func (c *consoleConsumer) pollAll(ctx context.Context, cons *consumer.Consumer) 
 		for i, f := range got {
 			next, err := c.show(f)
 			if next < f.To { // the rest is not ours to commit
-				cons.Seek(f.Partition, next)
+				_ = cons.Seek(f.Partition, next) // fails only where it is somebody else's by now
 				for _, unseen := range got[i+1:] {
-					cons.Seek(unseen.Partition, unseen.From)
+					_ = cons.Seek(unseen.Partition, unseen.From)
 				}
 				return err
 			}

@@ -2,6 +2,7 @@ package zk
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -38,10 +39,17 @@ func ParseConnect(s string) (servers []string, chroot string, err error) {
 		case strings.HasSuffix(h, "]") || !strings.Contains(h, ":"):
 			h += ":2181"
 		}
+		if port, err := strconv.Atoi(h[strings.LastIndexByte(h, ':')+1:]); err != nil || port < 1 || port > 65535 {
+			return nil, "", fmt.Errorf("zookeeper.connect %q: %s has no port from 1 to 65535", s, h)
+		}
 		servers = append(servers, h)
 	}
-	if strings.Contains(chroot, "//") || strings.Contains(chroot, "/./") || strings.Contains(chroot, "/../") {
-		return nil, "", fmt.Errorf("zookeeper.connect %q: chroot %q is not a znode path", s, chroot)
+	if chroot != "" {
+		for part := range strings.SplitSeq(chroot[1:], "/") {
+			if part == "" || part == "." || part == ".." {
+				return nil, "", fmt.Errorf("zookeeper.connect %q: chroot %q is not a znode path", s, chroot)
+			}
+		}
 	}
 	return servers, chroot, nil
 }

@@ -30,6 +30,13 @@ func TestParseConnect(t *testing.T) {
 		{"h1,,h2", nil, "", false},
 		{"/kafka", nil, "", false},
 		{"h//x", nil, "", false},
+		{"h/a/..", nil, "", false},
+		{"h/.", nil, "", false},
+		{"h/..a/b.", []string{"h:2181"}, "/..a/b.", true},
+		{"h:x", nil, "", false},
+		{"h:0", nil, "", false},
+		{"h:65536", nil, "", false},
+		{"h:", nil, "", false},
 	} {
 		servers, chroot, err := ParseConnect(row.in)
 		if (err == nil) != row.ok || row.ok && (!slices.Equal(servers, row.servers) || chroot != row.chroot) {
