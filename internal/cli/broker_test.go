@@ -57,7 +57,8 @@ func startBroker(t *testing.T, zookeeper, journal string) (addr string, errs *wa
 		exit <- run(ctx, e, []string{"kz", "broker", "--journal", journal, "--config", "../../scripts/server.properties",
 			"--override", "zookeeper.connect=" + zookeeper, "--override", "listeners=PLAINTEXT://" + addr,
 			"--override", "log.dirs=" + t.TempDir(), "--override", "controlled.shutdown.retry.backoff.ms=10",
-			"--override", "default.replication.factor=1", "--override", "min.insync.replicas=1"})
+			"--override", "default.replication.factor=1", "--override", "min.insync.replicas=1",
+			"--override", "offsets.topic.replication.factor=1", "--override", "offsets.topic.num.partitions=3", "--override", "group.initial.rebalance.delay.ms=0"})
 	}()
 	select {
 	case <-errs.seen:

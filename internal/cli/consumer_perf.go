@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
 	"kz/broker/config"
 	"kz/client/consumer"
+	"kz/internal/topic"
 )
 
 var consumerPerfOptions = []option{
@@ -17,7 +19,7 @@ var consumerPerfOptions = []option{
 	{name: "broker-list", arg: "host:port,...", help: "older name of --bootstrap-server; ignored when both are given"},
 	{name: "topic", arg: "topic", help: "topic to read"},
 	{name: "messages", arg: "count", help: "how many messages to read"},
-	{name: "group", arg: "id", help: "accepted; kz reads without a group, all partitions"},
+	{name: "group", arg: "id", help: "consumer group to read and commit in; without one perf-consumer-N"},
 	{name: "fetch-size", arg: "bytes", def: "1048576", help: "bytes per fetch and partition"},
 	{name: "from-latest", help: "start at the end instead of the beginning"},
 	{name: "socket-buffer-size", arg: "bytes", def: "2097152", help: "accepted; the system's own size is used"},
@@ -46,14 +48,11 @@ type consumerPerf struct {
 	date       func(time.Time) string
 
 	read, bytes         int64
-	joined              time.Duration // until the partitions were known
+	joined              time.Duration // spent without partitions, all rebalances together
 	lastRead, lastBytes int64
 	lastReport          time.Time
 	joinedThisInterval  time.Duration
 }
-
-// pollRecords is max.poll.records: how many are counted between two looks at the goal.
-const pollRecords = 500
 
 // runConsumerPerf is kafka-consumer-perf-test.sh.
 func runConsumerPerf(ctx context.Context, e *env, args []string) error {
@@ -109,6 +108,15 @@ func (p *consumerPerf) readOptions(o *options) error {
 	if props["max.partition.fetch.bytes"], err = o.str("fetch-size"); err != nil {
 		return err
 	}
+	props["group.id"] = fmt.Sprintf("perf-consumer-%d", rand.IntN(100000))
+	if o.has("group") {
+		if props["group.id"], err = o.str("group"); err != nil {
+			return err
+		}
+	}
+	if props["client.id"] == "" {
+		props["client.id"] = "consumer-" + props["group.id"] + "-1"
+	}
 	props["auto.offset.reset"] = "earliest"
 	if o.has("from-latest") {
 		props["auto.offset.reset"] = "latest"
@@ -163,45 +171,45 @@ func (p *consumerPerf) run(ctx context.Context) error {
 		fmt.Fprintln(p.e.stdout, first+", data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec")
 	}
 	c := consumer.New(p.cfg)
-	defer c.Close()
 	start := time.Now()
-	if err := p.consume(ctx, c, start); err != nil {
-		return exitf(exitFailed, "kz consumer-perf-test: %v", err)
-	}
-	if p.read < p.messages && ctx.Err() == nil {
+	err := p.consume(ctx, c, start)
+	end := time.Now()
+	if err == nil && p.read < p.messages && ctx.Err() == nil {
 		fmt.Fprintf(p.e.stdout, "WARNING: Exiting before consuming the expected number of messages: timeout (%d ms) exceeded. You can use the --timeout option to increase the timeout.\n", p.timeout.Milliseconds())
 	}
-	if !p.detailed {
-		p.total(start, time.Now())
+	if err == nil && !p.detailed {
+		p.total(start, end)
 	}
-	if ctx.Err() != nil {
+	if err := c.Close(); err != nil { // commits, and leaves the group
+		warnLog(p.e, "consumer-perf-test", "closing: %v", err)
+	}
+	switch {
+	case err != nil:
+		return exitf(exitFailed, "kz consumer-perf-test: %v", err)
+	case ctx.Err() != nil:
 		return &exitError{code: exitInterrupted}
 	}
 	return nil
 }
 
-// consume reads until there is enough, or nothing came for --timeout.
+// consume reads as a member of the group, until there is enough, or nothing came for
+// --timeout. The last poll is counted whole, because it is committed whole.
 func (p *consumerPerf) consume(ctx context.Context, c *consumer.Consumer, start time.Time) error {
-	waiting, cancel := context.WithTimeout(ctx, p.timeout)
-	parts, err := c.Partitions(waiting, p.topic, true)
-	gaveUp := waiting.Err() != nil
-	cancel()
-	p.joined = time.Since(start)
-	p.joinedThisInterval = p.joined
+	joining := start
+	err := c.Subscribe([]string{p.topic}, consumer.Listener{
+		Assigned: func([]topic.Partition) {
+			took := time.Since(joining)
+			p.joined += took
+			p.joinedThisInterval += took
+		},
+		Revoked: func([]topic.Partition) { joining = time.Now() },
+	})
 	if err != nil {
-		if gaveUp {
-			return nil // the warning says so
-		}
 		return err
 	}
-	from := consumer.Earliest
-	if p.cfg.FromLatest {
-		from = consumer.Latest
-	}
-	c.Assign(parts, from)
-	now := time.Now()
 	p.lastReport = start // the first interval holds the time of joining, as in Kafka
-	consumed := now
+	now := start
+	consumed := start
 	for p.read < p.messages && now.Sub(consumed) <= p.timeout && ctx.Err() == nil {
 		polling, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		fetched, err := c.Poll(polling)
@@ -227,9 +235,6 @@ func (p *consumerPerf) count(f *consumer.Fetched, now time.Time) error {
 	for r, err := range f.Records() {
 		if err != nil {
 			return err
-		}
-		if p.read%pollRecords == 0 && p.read >= p.messages {
-			return nil
 		}
 		p.read++
 		p.bytes += int64(len(r.Key) + len(r.Value))

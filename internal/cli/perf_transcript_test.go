@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kz/client/admin"
 	"kz/internal/clustertest"
 	"kz/internal/fidelity"
 	"kz/internal/zktest"
@@ -34,7 +36,9 @@ func TestPerfTranscripts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b := clustertest.StartInProcess(t, zktest.Start(t).Addr, 1, nil).Brokers[1]
+	b := clustertest.StartInProcess(t, zktest.Start(t).Addr, 1, map[string]string{
+		"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "0",
+	}).Brokers[1]
 	if _, stderr, exit := kz(t, "topics", "--bootstrap-server", b.Addr, "--create", "--topic", "p1", "--partitions", "1", "--replication-factor", "1"); exit != 0 {
 		t.Fatal(stderr)
 	}
@@ -112,4 +116,46 @@ func shape(s string) string {
 // withoutRepeats drops lines that equal the one before.
 func withoutRepeats(s string) string {
 	return strings.Join(slices.Compact(strings.Split(s, "\n")), "\n")
+}
+
+// consumer-perf-test is a member of a group: it goes on where that group left off, leaves
+// when it is done, and its time without partitions is in a column of its own.
+// Ref: Kafka 2.8 ConsumerPerformance.consume.
+func TestConsumerPerfJoinsAGroup(t *testing.T) {
+	s := newGroupsStory(t) // topic g1 has 0, 15 and 15 records
+	run := func(group, messages, timeout string) (counted int64) {
+		t.Helper()
+		stdout, stderr, exit := kz(t, "consumer-perf-test", "--bootstrap-server", s.addr, "--topic", "g1", "--group", group, "--messages", messages, "--timeout", timeout, "-o", "json")
+		var got struct {
+			DataConsumedInNMsg, RebalanceTimeMs, FetchTimeMs int64
+		}
+		lines := strings.Split(strings.TrimSpace(stdout), "\n")
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &got); err != nil || exit != 0 {
+			t.Fatalf("exit %d, %v: %s %s", exit, err, stdout, stderr)
+		}
+		if got.DataConsumedInNMsg > 0 && got.FetchTimeMs < 0 {
+			t.Errorf("more time to join than there was: %+v", got)
+		}
+		return got.DataConsumedInNMsg
+	}
+	first := run("perf", "30", "30000")
+	if first != 30 || !s.hasRead("perf", 0, 15, 15) {
+		t.Errorf("%d read, or not committed", first)
+	}
+	s.until("the member to have left", "perf", func(d admin.GroupDescription) bool { return d.State == "Empty" })
+	produce(t, s.addr, "g1", 2)
+	if again := run("perf", "2", "30000"); again != 2 {
+		t.Errorf("%d read again, want the 2 that are new", again)
+	}
+	if all := run("other", "32", "30000"); all != 32 {
+		t.Errorf("another group read %d of 32", all)
+	}
+	stdout, stderr, exit := kz(t, "consumer-perf-test", "--bootstrap-server", s.addr, "--topic", "g1", "--messages", "32", "--hide-header")
+	if exit != 0 || !strings.Contains(stdout, ", 32, ") {
+		t.Fatalf("no --group: exit %d: %s %s", exit, stdout, stderr)
+	}
+	groups, err := s.a.ListGroups(t.Context(), nil)
+	if err != nil || !slices.ContainsFunc(groups, func(g admin.GroupListing) bool { return strings.HasPrefix(g.Group, "perf-consumer-") }) {
+		t.Errorf("no --group: no group perf-consumer-N in %v, %v", groups, err)
+	}
 }
