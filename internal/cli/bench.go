@@ -44,6 +44,9 @@ func benchCommand(e *env) *ucli.Command {
 const benchLimit = 100_000
 
 func runBenchOffsets(c *ucli.Context, e *env) error {
+	if c.NArg() > 0 {
+		return exitf(exitUsage, "kz bench offsets: takes no argument, but got %q.", c.Args().First())
+	}
 	storages, err := benchStorages(c.String("storage"))
 	if err != nil {
 		return err
@@ -100,9 +103,7 @@ func (b *offsetsBench) runAll(ctx context.Context, storages []consumer.Storage) 
 	for _, s := range storages {
 		fmt.Fprintf(b.e.stderr, "%s: %d consumers x %d partitions, %d commits each\n", s, b.consumers, b.partitions, b.commits)
 		r, err := b.measure(ctx, s)
-		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), offsetsWait)
-		b.clean(cleaning)
-		cancel()
+		b.clean(ctx)
 		if err != nil {
 			return nil, err
 		}

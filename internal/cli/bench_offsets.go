@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,6 +33,7 @@ type offsetsBench struct {
 	zkServer                       string // to ask four-letter words
 	consumers, partitions, commits int
 	groups                         []string // of the storage that is being measured
+	done                           atomic.Int64
 }
 
 const benchTopic = "kz-bench-offsets"
@@ -68,20 +70,28 @@ func (b *offsetsBench) measure(ctx context.Context, s consumer.Storage) (offsets
 		cons[i] = consumer.New(cfg)
 		defer cons[i].Close()
 	}
-	if _, err := b.commitAll(ctx, cons, 1); err != nil {
+	err := b.patiently(ctx, func() error {
+		_, err := b.commitAll(ctx, cons, 1)
+		return err
+	})
+	if err != nil {
 		return r, err
 	}
-	before, err := b.look(ctx)
+	before, err := b.look(ctx, s)
 	if err != nil {
 		return r, err
 	}
 	start := time.Now()
+	stop := tellEvery(progressEvery, b.e, func() string {
+		return fmt.Sprintf("%s: %d of %d commits", s, b.done.Load(), b.consumers*b.commits)
+	})
 	took, err := b.commitAll(ctx, cons, b.commits)
+	stop()
 	if err != nil {
 		return r, err
 	}
 	r.took(time.Since(start), took)
-	after, err := b.look(ctx)
+	after, err := b.look(ctx, s)
 	if err != nil {
 		return r, err
 	}
@@ -102,11 +112,28 @@ func (b *offsetsBench) prepareTopic(ctx context.Context) error {
 	if err != nil && kafkaerr.CodeOf(err) != kafkaerr.TopicAlreadyExists {
 		return err
 	}
-	t, err := b.a.DescribeTopic(ctx, benchTopic)
-	if have := len(t.Partitions); err == nil && have < b.partitions {
-		err = b.a.CreatePartitions(ctx, benchTopic, int32(b.partitions), nil)
+	return b.patiently(ctx, func() error {
+		t, err := b.a.DescribeTopic(ctx, benchTopic)
+		if have := len(t.Partitions); err == nil && have < b.partitions {
+			err = b.a.CreatePartitions(ctx, benchTopic, int32(b.partitions), nil)
+		}
+		return err
+	})
+}
+
+// patiently repeats what fails because a broker has not heard of a new topic yet.
+func (b *offsetsBench) patiently(ctx context.Context, try func() error) error {
+	for deadline := time.Now().Add(offsetsWait); ; {
+		err := try()
+		if kafkaerr.CodeOf(err) != kafkaerr.UnknownTopicOrPartition || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(b.cfg.RetryBackoff):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	return err
 }
 
 // firstOffset makes every offset that is committed as long as any other.
@@ -115,6 +142,7 @@ const firstOffset = 1_000_000
 // commitAll lets every consumer commit so often, and says how long each commit took.
 func (b *offsetsBench) commitAll(ctx context.Context, cons []*consumer.Consumer, times int) ([]time.Duration, error) {
 	took := make([]time.Duration, len(cons)*times)
+	b.done.Store(0)
 	all, ctx := errgroup.WithContext(ctx)
 	for i, c := range cons {
 		all.Go(func() error {
@@ -128,6 +156,7 @@ func (b *offsetsBench) commitAll(ctx context.Context, cons []*consumer.Consumer,
 					return err
 				}
 				took[i*times+n] = time.Since(start)
+				b.done.Add(1)
 			}
 			return nil
 		})
@@ -146,7 +175,7 @@ type sight struct {
 	ends          map[topic.Partition]int64 // of __consumer_offsets
 }
 
-func (b *offsetsBench) look(ctx context.Context) (s sight, err error) {
+func (b *offsetsBench) look(ctx context.Context, storage consumer.Storage) (s sight, err error) {
 	for _, id := range b.groups {
 		offsets, err := readZkOffsets(ctx, b.zk, id)
 		if err != nil {
@@ -158,16 +187,19 @@ func (b *offsetsBench) look(ctx context.Context) (s sight, err error) {
 	}
 	s.zxid = b.ask(ctx, "srvr", regexp.MustCompile(`Zxid: 0x([0-9a-f]+)`), 16)
 	s.watches = b.ask(ctx, "wchs", regexp.MustCompile(`Total watches:(\d+)`), 10)
-	s.ends, err = b.logEnds(ctx)
+	err = b.patiently(ctx, func() (err error) {
+		s.ends, err = b.logEnds(ctx)
+		if storage == consumer.StoreZooKeeper && kafkaerr.CodeOf(err) == kafkaerr.UnknownTopicOrPartition {
+			err = nil // nobody has needed it yet
+		}
+		return err
+	})
 	return s, err
 }
 
-// logEnds are the ends of __consumer_offsets; none where it does not exist.
+// logEnds are the ends of __consumer_offsets.
 func (b *offsetsBench) logEnds(ctx context.Context) (map[topic.Partition]int64, error) {
 	t, err := b.a.DescribeTopic(ctx, topic.ConsumerOffsets)
-	if kafkaerr.CodeOf(err) == kafkaerr.UnknownTopicOrPartition {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -259,8 +291,38 @@ func (r *offsetsResult) count(b []byte, from, to int64) {
 	}
 }
 
-// clean removes the groups from both places, as far as it can.
+// progressEvery is how often long work says how far it is.
+const progressEvery = 5 * time.Second
+
+// tellEvery prints what text says, on stderr, so often until stop.
+func tellEvery(every time.Duration, e *env, text func() string) (stop func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(every)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				fmt.Fprintln(e.stderr, text())
+			case <-end:
+				return
+			}
+		}
+	}()
+	return func() { close(end); <-ended }
+}
+
+// clean removes the groups from both places, as far as it can, also after Ctrl-C: then
+// with less patience, in case that a side does not answer.
 func (b *offsetsBench) clean(ctx context.Context) {
+	wait := offsetsWait
+	if ctx.Err() != nil {
+		wait = offsetsWait / 3
+		fmt.Fprintf(b.e.stderr, "removing the groups; at most %v\n", wait)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
+	defer cancel()
 	var left []string
 	for _, id := range b.groups {
 		err := b.a.DeleteGroup(ctx, id)

@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"kz/internal/clustertest"
+	"kz/internal/link"
 	"kz/internal/zktest"
 )
 
@@ -46,9 +51,53 @@ func TestBenchOffsets(t *testing.T) {
 	if exit != 0 || !strings.Contains(stdout, "ZNODE-WRITES") || !strings.Contains(stdout, "15 commits of 2 offsets") {
 		t.Errorf("exit %d: %s", exit, stdout)
 	}
-	for _, wrong := range [][]string{{"--storage", "zookeper"}, {"--consumers", "0"}, {"-o", "xml"}} {
+	for _, wrong := range [][]string{{"--storage", "zookeper"}, {"--consumers", "0"}, {"-o", "xml"}, {"kafka"}} {
 		if _, stderr, exit := kz(t, append(where, wrong...)...); exit != exitUsage {
 			t.Errorf("%v: exit %d: %s", wrong, exit, stderr)
 		}
+	}
+}
+
+// Long work says how far it is, and nothing after its end.
+func TestTellEvery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		stop := tellEvery(5*time.Second, &env{stderr: &out}, func() string { return "so far" })
+		time.Sleep(11 * time.Second)
+		stop()
+		time.Sleep(time.Minute)
+		if out.String() != "so far\nso far\n" {
+			t.Errorf("printed %q", out.String())
+		}
+	})
+}
+
+// Ctrl-C in the middle ends it with 130, and nothing is left of the groups.
+func TestBenchOffsetsInterrupted(t *testing.T) {
+	zk := zktest.Start(t)
+	b := clustertest.StartInProcess(t, zk.Addr, 1, map[string]string{"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "3"}).Brokers[1]
+	ctx, interrupt := context.WithCancel(t.Context())
+	exit := make(chan int)
+	var out, errs bytes.Buffer
+	go func() {
+		e := &env{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, network: link.TCP{}}
+		exit <- run(ctx, e, []string{"kz", "bench", "offsets", "--bootstrap-server", b.Addr, "--zookeeper", zk.Addr,
+			"--consumers", "3", "--partitions", "2", "--commits", "100000", "--storage", "dual"})
+	}()
+	left := func() string {
+		znodes, _, _ := kz(t, "zk", "ls", "--zookeeper", zk.Addr, "/consumers")
+		groups, _, _ := kz(t, "consumer-groups", "--bootstrap-server", b.Addr, "--list")
+		return znodes + groups
+	}
+	clustertest.Eventually(t, 30*time.Second, "the groups to be there", func() (bool, string) {
+		s := left()
+		return strings.Count(s, "kz-bench-") == 6, s
+	})
+	interrupt()
+	if code := <-exit; code != exitInterrupted || out.Len() > 0 {
+		t.Errorf("exit %d: %s %s", code, out.String(), errs.String())
+	}
+	if s := left(); s != "" {
+		t.Errorf("left: %s; %s", s, errs.String())
 	}
 }

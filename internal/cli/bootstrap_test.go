@@ -21,6 +21,13 @@ func TestToolsFindTheRunningCluster(t *testing.T) {
 	if out := r.must("consumer-perf-test", "--topic", "orders", "--messages", "100", "--hide-header"); !strings.Contains(out, ", 100, ") {
 		t.Errorf("consumed: %q", out)
 	}
+	r.must("console-consumer", "--topic", "orders", "--from-beginning", "--group", "g", "--max-messages", "100", "--consumer-property", "offsets.storage=dual")
+	if out := r.must("offsets", "compare", "g"); !strings.Contains(out, "orders") || !strings.HasSuffix(out, "  0\n") {
+		t.Errorf("both places should say the same: %q", out)
+	}
+	if out := r.must("bench", "offsets", "--consumers", "2", "--partitions", "2", "--commits", "2", "--storage", "dual"); !strings.Contains(out, "= 4 commits of 2 offsets") {
+		t.Errorf("bench: %q", out)
+	}
 	if ids := r.must("zk", "ls", "/brokers/ids"); ids != "1\n2\n3\n" {
 		t.Errorf("brokers: %q", ids)
 	}
@@ -68,9 +75,21 @@ func TestToolsFindTheRunningCluster(t *testing.T) {
 		{"topics --list", "Only one of --bootstrap-server or --zookeeper must be specified"},
 		{"consumer-perf-test --topic orders --messages 1", "Missing required option(s) [bootstrap-server]"},
 		{"producer-perf-test --topic orders --num-records 1 --record-size 1 --throughput -1", "Either --producer-props or --producer.config must be specified."},
+		{"console-producer --topic orders", "Missing required option(s) [bootstrap-server]"},
+		{"console-consumer --topic orders", "Missing required argument \"[bootstrap-server]\""},
+		{"verifiable-consumer --topic orders --group-id g", "error: one of the arguments --bootstrap-server --broker-list is required"},
+		{"verifiable-producer --topic orders", "error: one of the arguments --bootstrap-server --broker-list is required"},
+		{"consumer-groups --list", "Missing required argument \"[bootstrap-server]\""},
+		{"get-offsets --topic orders", "Missing required argument \"[broker-list]\""},
+		{"offsets compare g", "kz offsets compare: no broker to ask."},
+		{"bench offsets", "kz bench offsets: no broker to ask."},
 	} {
 		_, errs, code := kz(t, strings.Fields(row.tool)...)
-		if code != exitFailed || !strings.Contains(errs, row.says) || !strings.Contains(errs, "kz up --detach") {
+		want := exitFailed
+		if strings.Contains(row.says, "no broker to ask") {
+			want = exitNoCluster // kz's own commands
+		}
+		if code != want || !strings.Contains(errs, row.says) || !strings.Contains(errs, "kz up --detach") {
 			t.Errorf("kz %s: exit %d, %q", row.tool, code, errs)
 		}
 	}

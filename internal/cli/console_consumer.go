@@ -108,8 +108,9 @@ func readConsoleConsumer(ctx context.Context, e *env, o *options) (*consoleConsu
 	if err := c.readScope(e, o); err != nil {
 		return nil, err
 	}
-	if o.fill(ctx, "bootstrap-server"); !o.has("bootstrap-server") {
-		return nil, o.die(e, "Missing required argument \"[bootstrap-server]\"\n"+startOne("--bootstrap-server host:port"))
+	o.fill(ctx, "bootstrap-server")
+	if err := o.require(e, "bootstrap-server"); err != nil {
+		return nil, err
 	}
 	return c, c.readConfig(e, o)
 }

@@ -31,7 +31,7 @@ func zkOffsets(ctx context.Context, e *env, connect, id string) (map[topic.Parti
 func readZkOffsets(ctx context.Context, c *zk.Client, id string) (map[topic.Partition]inZooKeeper, error) {
 	root := zkpaths.Consumers + "/" + id + "/offsets"
 	topics, err := c.Children(ctx, root, false)
-	if errors.Is(err, zk.NoNode) {
+	if errors.Is(err, zk.NoNode) || errors.Is(err, zk.BadArguments) { // "" and ".." are groups, but no znodes
 		return nil, nil
 	}
 	if err != nil {

@@ -60,8 +60,10 @@ func TestOffsetsCompare(t *testing.T) {
 			t.Errorf("line %d of %q should end in %q", 3+i, stdout, want)
 		}
 	}
-	if _, stderr, exit := kz(t, append(args, "nobody")...); exit != exitUnknown || !strings.Contains(stderr, "has committed nothing") {
-		t.Errorf("a group without offsets: exit %d: %s", exit, stderr)
+	for _, group := range []string{"nobody", "", "..", "g/x"} { // some of them are names that no znode can have
+		if _, stderr, exit := kz(t, append(args, group)...); exit != exitUnknown || !strings.Contains(stderr, "has committed nothing") {
+			t.Errorf("group %q without offsets: exit %d: %s", group, exit, stderr)
+		}
 	}
 	if _, _, exit := kz(t, args...); exit != exitUsage {
 		t.Errorf("no group: exit %d", exit)

@@ -176,9 +176,14 @@ func (o *options) die(e *env, message string) error {
 // require ends the tool when one of the flags is missing.
 func (o *options) require(e *env, names ...string) error {
 	for _, n := range names {
-		if !o.has(n) {
-			return o.die(e, fmt.Sprintf("Missing required argument %q", "["+n+"]"))
+		if o.has(n) {
+			continue
 		}
+		text := fmt.Sprintf("Missing required argument %q", "["+n+"]")
+		if n == "bootstrap-server" || n == "broker-list" {
+			text += "\n" + startOne("--"+n+" host:port")
+		}
+		return o.die(e, text)
 	}
 	return nil
 }
