@@ -21,9 +21,9 @@ func TestKillsLoseNothingAcknowledged(t *testing.T) {
 	const topic, partitions = "orders", 4
 	clustertest.CreateTopic(t, cl, topic, partitions, 3, "min.insync.replicas", "2")
 	w := clustertest.StartWorkload(t, c.Seeds(), topic, partitions, 50, 100, kgo.AllISRAcks())
-	random := seeded(t)
+	random := clustertest.Seeded(t)
 
-	for round := range rounds(t, 6) {
+	for round := range clustertest.Rounds(t, 6) {
 		w.AwaitAcks(t, 1+random.Int64N(3000), 60*time.Second)
 		victim, role := choose(t, c, cl, topic, round)
 		t.Logf("round %d: kill -9 of broker %d, %s", round, victim.ID, role)

@@ -124,8 +124,8 @@ func TestKillsDuringRoll(t *testing.T) {
 	cl := c.Client()
 	clustertest.CreateTopic(t, cl, "orders", 2, 1)
 	w := clustertest.StartWorkload(t, c.Seeds(), "orders", 2, 20, 100, kgo.AllISRAcks())
-	random := seeded(t)
-	for range rounds(t, 6) {
+	random := clustertest.Seeded(t)
+	for range clustertest.Rounds(t, 6) {
 		w.AwaitAcks(t, 200+random.Int64N(1000), 60*time.Second)
 		c.Nodes[1].Kill()
 		c.Nodes[1].StartServing()

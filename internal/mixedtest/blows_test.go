@@ -15,7 +15,7 @@ const loadPartitions = 6
 // startLoad begins to produce with acks=all to partitions that brokers of both kinds lead.
 func (x *cell) startLoad() {
 	x.Helper()
-	x.random = seeded(x.T)
+	x.random = clustertest.Seeded(x.T)
 	x.create("orders", loadPartitions, 3, "min.insync.replicas", "2", "segment.bytes", "262144")
 	x.load = clustertest.StartWorkload(x.T, x.c.Seeds(), "orders", loadPartitions, 5, 100, kgo.AllISRAcks())
 	x.load.AwaitEveryPartition(x.T, 60*time.Second)
@@ -47,7 +47,7 @@ func (x *cell) underLoad(afterwards func()) {
 	x.Helper()
 	x.eachKind(x.controlledShutdown)
 	afterwards()
-	for round := range rounds(x.T, 3) {
+	for round := range clustertest.Rounds(x.T, 3) {
 		blow := blows[round%len(blows)]
 		kind := x.seats[1]
 		if !blow.controls {

@@ -92,7 +92,7 @@ func TestControllerMovesBetweenKinds(t *testing.T) {
 		x.controlledShutdown(x.aNodeOf(other(x.seats[to])))
 		x.makeController(to)
 	}
-	for round := range rounds(t, 4) {
+	for round := range clustertest.Rounds(t, 4) {
 		role := []role{aLeader, aFollower}[round/4%2]
 		switch round % 4 {
 		case 0: // dies in office, and the other kind takes over what it left

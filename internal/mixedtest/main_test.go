@@ -3,10 +3,7 @@ package mixedtest_test
 import (
 	"bytes"
 	"context"
-	"math/rand/v2"
-	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,35 +33,6 @@ func quick(more ...string) map[string]string {
 		m[more[i]] = more[i+1]
 	}
 	return m
-}
-
-// rounds is how often a test repeats its act: few in an ordinary run, KZ_ROUNDS in a long one.
-func rounds(t *testing.T, few int) int {
-	t.Helper()
-	s := os.Getenv("KZ_ROUNDS")
-	if s == "" {
-		return few
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		t.Fatalf("KZ_ROUNDS=%q: %v", s, err)
-	}
-	return n
-}
-
-// seeded is a source of random moments whose seed is printed; KZ_SEED replays it.
-func seeded(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("KZ_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatalf("KZ_SEED=%q: %v", s, err)
-		}
-		seed = n
-	}
-	t.Logf("KZ_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
 }
 
 // needsKafka skips where Apache Kafka cannot run, and under -short: the race detector takes what the JVMs

@@ -34,7 +34,7 @@ func underEither(t *testing.T, short clustertest.Kind, test func(*testing.T, *pa
 	t.Helper()
 	needsKafka(t)
 	for _, k := range []clustertest.Kind{clustertest.KZ, clustertest.Kafka} {
-		if k == short || rounds(t, 1) > 1 {
+		if k == short || clustertest.Rounds(t, 1) > 1 {
 			t.Run(string(k)+" controls", func(t *testing.T) { test(t, newPair(t, k)) })
 		}
 	}
