@@ -23,11 +23,11 @@ import (
 
 func zkSessionsCommand(e *env) *ucli.Command {
 	return &ucli.Command{
-		Name: "sessions", Usage: "list the sessions of a ZooKeeper server: whose, timeout, ephemerals",
+		Name: "sessions", Usage: "list the sessions of a ZooKeeper server: whose, timeout, watches, ephemerals",
 		UsageText: "kz zk sessions [--zookeeper ADDRESS] [-o json]",
-		Description: "Asks with the four-letter words dump and cons. The real ZooKeeper answers them only when its\n" +
-			"zoo.cfg says 4lw.commands.whitelist=srvr,dump,cons; the embedded one always does. A session without\n" +
-			"a connection still lives: until it times out, so do its ephemerals.",
+		Description: "Asks with the four-letter words dump, cons and, for the watches, wchc. The real ZooKeeper answers\n" +
+			"them only when its zoo.cfg says 4lw.commands.whitelist=srvr,dump,cons,wchc; the embedded one always\n" +
+			"does. A session without a connection still lives: until it times out, so do its ephemerals.",
 		Flags:        zkFlags(),
 		OnUsageError: usageError,
 		Action:       func(c *ucli.Context) error { return runZkSessions(c, e) },
@@ -37,12 +37,13 @@ func zkSessionsCommand(e *env) *ucli.Command {
 // A zkSession is what the two words say of one session.
 type zkSession struct {
 	ID         string   `json:"session"`
-	Owner      string   `json:"owner"`     // "broker 2", "broker 2, controller"; "" for another client
+	Owner      string   `json:"owner"`     // "broker 2", "broker 2, controller", "consumer of g"; "" for another client
 	TimeoutMs  *int64   `json:"timeoutMs"` // nil without a connection: the server then does not say
 	Opened     *string  `json:"opened"`    // nil: only the log of the embedded server, on this machine, says
 	Connected  bool     `json:"connected"`
 	Since      *string  `json:"connectedSince"`
 	From       *string  `json:"from"`
+	Watches    *int     `json:"watches"` // paths it watches; nil: the server does not say
 	Ephemerals []string `json:"ephemerals"`
 }
 
@@ -67,7 +68,7 @@ func runZkSessions(c *ucli.Context, e *env) error {
 	}
 	switch {
 	case errors.Is(err, errNotWhitelisted):
-		return exitf(exitFailed, "kz zk sessions: %v.\nPut 4lw.commands.whitelist=srvr,dump,cons into its zoo.cfg and start it again.", err)
+		return exitf(exitFailed, "kz zk sessions: %v.\nPut 4lw.commands.whitelist=srvr,dump,cons,wchc into its zoo.cfg and start it again.", err)
 	case err != nil:
 		return exitf(exitNoCluster, "kz zk sessions: %v. Is ZooKeeper running? Say where with --zookeeper host:port.", err)
 	case asJSON:
@@ -81,11 +82,11 @@ func runZkSessions(c *ucli.Context, e *env) error {
 
 var errNotWhitelisted = errors.New("the server refuses the word")
 
-// askSessions asks every server it is given for its connections, and the first that
-// answers for all sessions: those an ensemble shares, connections it does not.
+// askSessions asks every server it is given for its connections and watches, and the first
+// that answers for all sessions: those an ensemble shares, connections it does not.
 func askSessions(ctx context.Context, n link.Network, servers []string) ([]zkSession, error) {
 	var dump string
-	var conns []string
+	var conns, watches []string
 	var failures []error
 	for _, addr := range servers {
 		text, err := fourLetterWord(ctx, n, addr, "dump")
@@ -98,11 +99,21 @@ func askSessions(ctx context.Context, n link.Network, servers []string) ([]zkSes
 			continue
 		}
 		conns = append(conns, text)
+		switch text, err = fourLetterWord(ctx, n, addr, "wchc"); {
+		case err == nil:
+			watches = append(watches, text)
+		case !errors.Is(err, errNotWhitelisted): // without the watches the rest is worth having
+			failures = append(failures, err)
+		}
 	}
 	if dump == "" || len(conns) == 0 {
 		return nil, errors.Join(failures...)
 	}
-	return readSessions(dump, strings.Join(conns, "\n")), nil
+	sessions := readSessions(dump, strings.Join(conns, "\n"))
+	if len(watches) == len(servers) {
+		countWatches(sessions, strings.Join(watches, "\n"))
+	}
+	return sessions, nil
 }
 
 // maxWord bounds an answer to a word: 100,000 sessions with an ephemeral each.
@@ -189,6 +200,23 @@ func readSessions(dump, cons string) []zkSession {
 	return out
 }
 
+// countWatches reads wchc, which tells of every session that watches: ID / TAB PATH …
+func countWatches(sessions []zkSession, wchc string) {
+	count, owner := map[string]int{}, ""
+	for line := range strings.Lines(wchc) {
+		switch line = strings.TrimRight(line, "\r\n"); {
+		case strings.HasPrefix(line, "\t"):
+			count[owner]++
+		case line != "":
+			owner = line
+		}
+	}
+	for i := range sessions {
+		n := count[sessions[i].ID]
+		sessions[i].Watches = &n
+	}
+}
+
 const sessionTime = "2006-01-02T15:04:05.000Z"
 
 // readConnection reads a line of cons. One without a session is who asks, or who has just come.
@@ -235,12 +263,17 @@ func readOpenings(sessions []zkSession, dir string) {
 	}
 }
 
+// memberNode is where a consumer of 0.8 says that it is there.
+var memberNode = regexp.MustCompile(`/consumers/([^/]+)/ids/[^/]+$`)
+
 // ownerOf says who it is by what only that one makes.
 func ownerOf(ephemerals []string) string {
 	owner := ""
 	for _, path := range ephemerals {
 		if m := brokerNode.FindStringSubmatch(path); m != nil {
 			owner = "broker " + m[1]
+		} else if m := memberNode.FindStringSubmatch(path); m != nil {
+			owner = "consumer of " + m[1]
 		}
 	}
 	if slices.ContainsFunc(ephemerals, func(p string) bool { return strings.HasSuffix(p, "/controller") }) {
@@ -251,7 +284,7 @@ func ownerOf(ephemerals []string) string {
 
 func printSessions(out io.Writer, sessions []zkSession) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SESSION\tOWNER\tTIMEOUT\tOPENED\tCONNECTED SINCE\tFROM\tEPHEMERALS")
+	fmt.Fprintln(w, "SESSION\tOWNER\tTIMEOUT\tOPENED\tCONNECTED SINCE\tFROM\tWATCHES\tEPHEMERALS")
 	orDash := func(s *string) string {
 		if s == nil {
 			return "-"
@@ -259,7 +292,7 @@ func printSessions(out io.Writer, sessions []zkSession) {
 		return *s
 	}
 	for _, s := range sessions {
-		owner, timeout, since := s.Owner, "unknown", "no connection"
+		owner, timeout, since, watches := s.Owner, "unknown", "no connection", "-"
 		if owner == "" {
 			owner = "-"
 		}
@@ -269,7 +302,10 @@ func printSessions(out io.Writer, sessions []zkSession) {
 		if s.Connected {
 			since = orDash(s.Since)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, owner, timeout, orDash(s.Opened), since, orDash(s.From), strings.Join(s.Ephemerals, " "))
+		if s.Watches != nil {
+			watches = strconv.Itoa(*s.Watches)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, owner, timeout, orDash(s.Opened), since, orDash(s.From), watches, strings.Join(s.Ephemerals, " "))
 	}
 	_ = w.Flush() // as every write to stdout: who closed it knows
 }

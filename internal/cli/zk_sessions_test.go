@@ -15,7 +15,7 @@ import (
 // timed out, and the connection of who asked.
 const (
 	realDump = "SessionTracker dump:\nSession Sets (3)/(2):\n0 expire at Tue Dec 01 00:46:52 UTC 2026:\n2 expire at Tue Dec 01 00:46:59 UTC 2026:\n\t0x10000e7e1ef0003\n\t0x10000e7e1ef0004\n" +
-		"ephemeral nodes dump:\nSessions with Ephemerals (2):\n0x10000e7e1ef0003:\n\t/ch/brokers/ids/7\n\t/ch/controller\n0x10000e7e1ef0004:\n\t/ch/brokers/ids/8\n" +
+		"ephemeral nodes dump:\nSessions with Ephemerals (2):\n0x10000e7e1ef0003:\n\t/ch/brokers/ids/7\n\t/ch/controller\n0x10000e7e1ef0004:\n\t/ch/brokers/ids/8\n0x10000e7e1ef0005:\n\t/ch/consumers/old/ids/old_host-1-a\n\t/ch/consumers/old/owners/t/0\n" +
 		"Connections dump:\nConnections Sets (2)/(2):\n0 expire at Tue Dec 01 00:46:57 UTC 2026:\n2 expire at Tue Dec 01 00:47:07 UTC 2026:\n\tip: /127.0.0.1:50972 sessionId: 0x10000e7e1ef0003\n\tip: /127.0.0.1:50988 sessionId: 0x0\n"
 	realCons = " /127.0.0.1:50972[1](queued=0,recved=44,sent=45,sid=0x10000e7e1ef0003,lop=EXIS,est=1796086008814,to=10000,lcxid=0x2b,lzxid=0x38,lresp=15211298,llat=0,minlat=0,avglat=0,maxlat=1)\n" +
 		" /127.0.0.1:51002[0](queued=0,recved=1,sent=0)\n\n"
@@ -23,11 +23,14 @@ const (
 
 func TestReadSessions(t *testing.T) {
 	var out strings.Builder
-	printSessions(&out, readSessions(realDump, realCons))
+	sessions := readSessions(realDump, realCons)
+	countWatches(sessions, "0x10000e7e1ef0003\n\t/ch/brokers/ids\n\t/ch/controller\n0x10000e7e1ef0005\n\t/ch/consumers/old/ids\n\n")
+	printSessions(&out, sessions)
 	want := []string{
-		"SESSION OWNER TIMEOUT OPENED CONNECTED SINCE FROM EPHEMERALS",
-		"0x10000e7e1ef0003 broker 7, controller 10000 ms - 2026-12-01T00:46:48.814Z 127.0.0.1:50972 /ch/brokers/ids/7 /ch/controller",
-		"0x10000e7e1ef0004 broker 8 unknown - no connection - /ch/brokers/ids/8",
+		"SESSION OWNER TIMEOUT OPENED CONNECTED SINCE FROM WATCHES EPHEMERALS",
+		"0x10000e7e1ef0003 broker 7, controller 10000 ms - 2026-12-01T00:46:48.814Z 127.0.0.1:50972 2 /ch/brokers/ids/7 /ch/controller",
+		"0x10000e7e1ef0004 broker 8 unknown - no connection - 0 /ch/brokers/ids/8",
+		"0x10000e7e1ef0005 consumer of old unknown - no connection - 1 /ch/consumers/old/ids/old_host-1-a /ch/consumers/old/owners/t/0",
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for i, line := range lines {
@@ -75,7 +78,7 @@ func TestKzZkSessions(t *testing.T) {
 		want string
 	}{
 		{"nobody there", []string{"--zookeeper", "127.0.0.1:1"}, exitNoCluster, "Is ZooKeeper running?"},
-		{"a word that is not allowed", []string{"--zookeeper", strict.Addr().String()}, exitFailed, "4lw.commands.whitelist=srvr,dump,cons"},
+		{"a word that is not allowed", []string{"--zookeeper", strict.Addr().String()}, exitFailed, "4lw.commands.whitelist=srvr,dump,cons,wchc"},
 		{"arguments", []string{"/"}, exitUsage, "no arguments"},
 		{"a mistyped flag", []string{"--zokeeper", "x"}, exitUsage, "--zookeeper"},
 	} {
