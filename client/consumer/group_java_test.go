@@ -17,38 +17,48 @@ import (
 	"kz/internal/clustertest"
 )
 
-// A group of our members and one of Java's own client, each kind leading once.
-func TestMixedWithJavaOnAServer(t *testing.T) {
-	for _, tt := range []struct {
-		rule     assignor.Assignor
-		class    string
-		oursLead bool
-	}{
-		{assignor.Sticky, "StickyAssignor", true},
-		{assignor.Sticky, "StickyAssignor", false},
-		{assignor.CooperativeSticky, "CooperativeStickyAssignor", true},
-		{assignor.CooperativeSticky, "CooperativeStickyAssignor", false},
-	} {
-		t.Run(fmt.Sprint(tt.class, " ours lead ", tt.oursLead), func(t *testing.T) {
-			onServer(t, func(w *crew) {
-				var stop func()
-				if tt.oursLead {
-					w.join("a", by(tt.rule))
-					w.shares(map[string]int{"a": 12})
-					stop = w.joinJava(tt.class)
-				} else {
-					stop = w.joinJava(tt.class)
-					w.stableWith(1)
-					w.join("a", by(tt.rule))
-				}
-				w.shares(map[string]int{"a": 6}) // the other six are Java's
-				w.join("b", by(tt.rule))
-				w.shares(map[string]int{"a": 4, "b": 4})
-				stop()
-				w.shares(map[string]int{"a": 6, "b": 6})
-			})
-		})
+func TestMain(m *testing.M) {
+	clustertest.SideBySide("2")
+	clustertest.Main(m)
+}
+
+// The same stories as in a bubble, and groups that Java's own client is in, on kz and on Apache Kafka.
+func TestGroupsOnServers(t *testing.T) {
+	props := map[string]string{"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "1", "group.initial.rebalance.delay.ms": "100"}
+	clustertest.OnServers(t, props, func(t *testing.T, s clustertest.Server) {
+		tell := func(name string, story func(*crew)) {
+			t.Run(name, func(t *testing.T) { onServer(t, s, story) })
+		}
+		for _, rule := range []assignor.Assignor{assignor.Range, assignor.CooperativeSticky} {
+			tell("lives "+rule.Name, func(w *crew) { lives(w, rule) })
+		}
+		for _, m := range mixtures[4:] {
+			tell(m.name, func(w *crew) { mixed(w, m) })
+		}
+		for _, oursLead := range []bool{true, false} {
+			tell(fmt.Sprint("with Java, sticky, ours lead ", oursLead), func(w *crew) { withJava(w, assignor.Sticky, "StickyAssignor", oursLead) })
+			tell(fmt.Sprint("with Java, cooperative, ours lead ", oursLead), func(w *crew) { withJava(w, assignor.CooperativeSticky, "CooperativeStickyAssignor", oursLead) })
+		}
+	})
+}
+
+// withJava is a group of our members and one of Java's own client, each kind leading once.
+func withJava(w *crew, rule assignor.Assignor, class string, oursLead bool) {
+	var stop func()
+	if oursLead {
+		w.join("a", by(rule))
+		w.shares(map[string]int{"a": 12})
+		stop = w.joinJava(class)
+	} else {
+		stop = w.joinJava(class)
+		w.stableWith(1)
+		w.join("a", by(rule))
 	}
+	w.shares(map[string]int{"a": 6}) // the other six are Java's
+	w.join("b", by(rule))
+	w.shares(map[string]int{"a": 4, "b": 4})
+	stop()
+	w.shares(map[string]int{"a": 6, "b": 6})
 }
 
 // joinJava starts a console consumer; stop ends it as Ctrl-C does.

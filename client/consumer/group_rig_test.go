@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,17 +58,9 @@ func inGroup(t *testing.T, n int, run func(*crew)) {
 	})
 }
 
-// onServer runs a test on a server that somebody else has started, in real time:
-//
-//	KZ_BOOTSTRAP=127.0.0.1:9092 go test -run OnAServer ./client/consumer
-//
-// So the same story is told to Apache Kafka (scripts/reference-kafka.sh) and to kz.
-func onServer(t *testing.T, run func(*crew)) {
-	seeds := os.Getenv("KZ_BOOTSTRAP")
-	if seeds == "" {
-		t.Skip("needs a server: KZ_BOOTSTRAP=host:port")
-	}
-	w := &crew{t: t, seeds: strings.Split(seeds, ","), network: link.TCP{}, name: fmt.Sprintf("kz-%s-%d", notInNames.ReplaceAllString(t.Name(), "-"), time.Now().UnixNano())}
+// onServer runs a story, in real time, on a server of any kind.
+func onServer(t *testing.T, s clustertest.Server, run func(*crew)) {
+	w := &crew{t: t, seeds: s.Seeds, network: link.TCP{}, name: fmt.Sprintf("kz-%s-%d", notInNames.ReplaceAllString(t.Name(), "-"), time.Now().UnixNano())}
 	w.outside = func(opts ...kgo.Opt) *kgo.Client {
 		cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(w.seeds...)}, opts...)...)
 		if err != nil {

@@ -31,15 +31,6 @@ func TestLivesOfAGroup(t *testing.T) {
 	}
 }
 
-// The same, on a server of any kind.
-func TestLivesOfAGroupOnAServer(t *testing.T) {
-	for _, rule := range []assignor.Assignor{assignor.Range, assignor.CooperativeSticky} {
-		t.Run(rule.Name, func(t *testing.T) {
-			onServer(t, func(w *crew) { lives(w, rule) })
-		})
-	}
-}
-
 func lives(w *crew, rule assignor.Assignor) {
 	w.produce(5)
 	a, b := w.join("a", by(rule)), w.join("b", by(rule))
@@ -190,15 +181,6 @@ func TestMixedGroup(t *testing.T) {
 	for _, m := range mixtures {
 		t.Run(m.name, func(t *testing.T) {
 			inGroup(t, 1, func(w *crew) { mixed(w, m) })
-		})
-	}
-}
-
-// The same, on a server of any kind.
-func TestMixedGroupOnAServer(t *testing.T) {
-	for _, m := range mixtures[4:] {
-		t.Run(m.name, func(t *testing.T) {
-			onServer(t, func(w *crew) { mixed(w, m) })
 		})
 	}
 }

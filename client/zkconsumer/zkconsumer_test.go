@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -49,17 +48,11 @@ func inBubble(t *testing.T, run func(*rig)) {
 	})
 }
 
-// onServer runs a test, in real time, on a fresh server that somebody else has started:
-//
-//	KZ_BOOTSTRAP=127.0.0.1:9092 KZ_ZOOKEEPER=127.0.0.1:2181 go test -run OnAServer ./client/zkconsumer
-func onServer(t *testing.T, run func(*rig)) {
-	seeds, zookeeper := os.Getenv("KZ_BOOTSTRAP"), os.Getenv("KZ_ZOOKEEPER")
-	if seeds == "" || zookeeper == "" {
-		t.Skip("needs a server: KZ_BOOTSTRAP=host:port KZ_ZOOKEEPER=host:port")
-	}
-	r := &rig{t: t, network: link.TCP{}, zookeeper: zookeeper, znodes: clustertest.Znodes(t, zookeeper), read: map[string]int{}}
+// onServer runs a story, in real time, on a server of any kind.
+func onServer(t *testing.T, s clustertest.Server, run func(*rig)) {
+	r := &rig{t: t, network: link.TCP{}, zookeeper: s.Zookeeper, znodes: clustertest.Znodes(t, s.Zookeeper), read: map[string]int{}}
 	var err error
-	if r.kgo, err = kgo.NewClient(kgo.SeedBrokers(strings.Split(seeds, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner())); err != nil {
+	if r.kgo, err = kgo.NewClient(kgo.SeedBrokers(s.Seeds...), kgo.RecordPartitioner(kgo.ManualPartitioner())); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.kgo.Close)
@@ -199,8 +192,15 @@ func (r *rig) allRead() {
 // partition is owned once.
 func TestTheHerd(t *testing.T) { inBubble(t, herd) }
 
-// The same, on a server of any kind.
-func TestTheHerdOnAServer(t *testing.T) { onServer(t, herd) }
+// The same, on kz and on Apache Kafka.
+func TestTheHerdOnServers(t *testing.T) {
+	clustertest.OnServers(t, nil, func(t *testing.T, s clustertest.Server) { onServer(t, s, herd) })
+}
+
+func TestMain(m *testing.M) {
+	clustertest.SideBySide("2")
+	clustertest.Main(m)
+}
 
 func herd(r *rig) {
 	r.produce(2)

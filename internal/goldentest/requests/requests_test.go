@@ -2,7 +2,6 @@ package requests
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,8 +22,7 @@ import (
 
 // The tests wait most of the time, so they run side by side even where they have one CPU.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	_ = flag.Set("test.parallel", "2")
+	clustertest.SideBySide("2")
 	clustertest.Main(m)
 }
 

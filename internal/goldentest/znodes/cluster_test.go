@@ -2,7 +2,6 @@ package znodes
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"net"
@@ -26,8 +25,7 @@ import (
 // Groups wait most of the time (for sessions to end, for ISR notices), so they run side by side even
 // where the tests have one CPU.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	_ = flag.Set("test.parallel", "3")
+	clustertest.SideBySide("3")
 	clustertest.Main(m)
 }
 
