@@ -60,6 +60,15 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 func run(ctx context.Context, e *env, args []string) int {
+	out := &output{w: e.stdout}
+	code, text := out.exit(runCommand(ctx, &env{stdin: e.stdin, stdout: out, stderr: e.stderr, network: e.network}, args))
+	if text != "" {
+		fmt.Fprintln(e.stderr, text)
+	}
+	return code
+}
+
+func runCommand(ctx context.Context, e *env, args []string) int {
 	app := newApp(e)
 	if len(args) > 0 {
 		args = append(args[:1:1], flagsFirst(app.Commands, args[1:])...)

@@ -73,6 +73,8 @@ func runConsoleConsumer(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := e.whileRead(ctx)
+	defer cancel()
 	return c.run(ctx)
 }
 
@@ -309,7 +311,7 @@ func (c *consoleConsumer) pollAll(ctx context.Context, cons recordSource) error 
 		}
 		for i, f := range got {
 			next, err := c.show(f)
-			if next < f.To { // the rest is not ours to commit
+			if next < f.To || c.unprintable != nil { // the rest is not ours to commit
 				_ = cons.Seek(f.Partition, next) // fails only where it is somebody else's by now
 				for _, unseen := range got[i+1:] {
 					_ = cons.Seek(unseen.Partition, unseen.From)
@@ -317,9 +319,6 @@ func (c *consoleConsumer) pollAll(ctx context.Context, cons recordSource) error 
 				return err
 			}
 			f.Release()
-			if c.unprintable != nil {
-				return nil
-			}
 		}
 	}
 	return nil
@@ -338,7 +337,12 @@ func (c *consoleConsumer) show(f consumer.Fetched) (next int64, err error) {
 		}
 		c.read++
 		next = r.Offset + 1
-		if err := c.format(c.e.stdout, shownRecord{part: f.Partition, appendTime: types(r.Offset), Record: r}); err != nil {
+		err := c.format(c.e.stdout, shownRecord{part: f.Partition, appendTime: types(r.Offset), Record: r})
+		if c.e.unreadable() {
+			fmt.Fprintln(c.e.stderr, "Unable to write to standard out, closing consumer.")
+			return r.Offset, nil // nobody has seen it
+		}
+		if err != nil {
 			if c.skip {
 				warnLog(c.e, "console-consumer", "Error processing message, skipping this message: %v", err)
 				continue

@@ -69,6 +69,8 @@ func runConsoleProducer(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
+	e.output().optional = true // it holds prompts alone
+	outlivePipes()
 	lines, err := newLineReader(e, o)
 	if err != nil {
 		return err

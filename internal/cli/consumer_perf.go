@@ -83,6 +83,8 @@ func runConsumerPerf(ctx context.Context, e *env, args []string) error {
 		}
 		return exitf(exitFailed, "%v", err)
 	}
+	ctx, cancel := e.whileRead(ctx)
+	defer cancel()
 	return p.run(ctx)
 }
 

@@ -123,6 +123,8 @@ func runVerifiableConsumer(ctx context.Context, e *env, args []string) error {
 	warnUnknown(e, unknown)
 	cfg.Client.Network, cfg.Client.Unreachable = e.network, warnUnreachable(e)
 	v.c = consumer.New(cfg)
+	ctx, cancel := e.whileRead(ctx)
+	defer cancel()
 	return v.run(ctx)
 }
 

@@ -133,6 +133,8 @@ func runVerifiableProducer(ctx context.Context, e *env, args []string) error {
 	warnUnknown(e, unknown)
 	cfg.Client.Network, cfg.Client.Unreachable = e.network, warnUnreachable(e)
 	v.p, v.deliveryLimit = producer.New(cfg), cfg.DeliveryTimeout
+	ctx, cancel := e.whileRead(ctx)
+	defer cancel()
 	return v.run(ctx)
 }
 
