@@ -13,13 +13,13 @@ import (
 func TestJavaDurations(t *testing.T) {
 	for s, want := range map[string]time.Duration{
 		"P1D": 24 * time.Hour, "PT0S": 0, "PT1H30M": 90 * time.Minute, "P2DT3H4M5.5S": 51*time.Hour + 4*time.Minute + 5500*time.Millisecond,
-		"-PT1M": -time.Minute, "PT-1.5S": -1500 * time.Millisecond, "pt1s": time.Second,
+		"-PT1M": -time.Minute, "PT-1.5S": -1500 * time.Millisecond, "pt1s": time.Second, "P-1DT1H": -23 * time.Hour,
 	} {
 		if got, err := parseJavaDuration(s); got != want || err != nil {
 			t.Errorf("%s: %v, %v; want %v", s, got, err, want)
 		}
 	}
-	for _, s := range []string{"", "P", "PT", "P1DT", "1D", "P1H", "PT1D", "P99999999999999999999D", "P999999999D", "nonsense"} {
+	for _, s := range []string{"", "P", "PT", "P1DT", "1D", "P1H", "PT1D", "P99999999999999999999D", "P999999999D", "P106751DT24H", "nonsense"} {
 		if d, err := parseJavaDuration(s); err == nil {
 			t.Errorf("%q was read as %v", s, d)
 		}

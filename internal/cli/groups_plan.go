@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -29,8 +32,12 @@ func (g *groupsTool) readPlan() ([]newOffset, error) {
 		return nil, fmt.Errorf("Unable to read file %s", name)
 	}
 	var out []newOffset
-	for i, line := range strings.Split(strings.TrimRight(string(b), "\n"), "\n") {
-		columns := strings.Split(strings.TrimSpace(line), ",")
+	text := strings.TrimPrefix(string(b), "\ufeff") // as some spreadsheets begin it
+	for i, line := range strings.Split(strings.TrimRight(text, "\r\n"), "\n") {
+		columns, err := csvColumns(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d of %s: %q: %w", i+1, name, line, err)
+		}
 		if groups := g.o.all("group"); len(groups) == 1 && len(columns) == 3 {
 			columns = append([]string{groups[0]}, columns...)
 		}
@@ -41,6 +48,26 @@ func (g *groupsTool) readPlan() ([]newOffset, error) {
 		out = append(out, n)
 	}
 	return out, nil
+}
+
+// csvColumns splits a line; a column in double quotes may hold commas, and "" for a quote.
+func csvColumns(line string) ([]string, error) {
+	r := csv.NewReader(strings.NewReader(strings.TrimSpace(line)))
+	r.FieldsPerRecord = -1
+	columns, err := r.Read()
+	if err != nil && err != io.EOF { // which is an empty line
+		return nil, errors.New("the double quotes do not match")
+	}
+	return columns, nil
+}
+
+// csvColumn writes one, in quotes where Kafka writes them: also around any long one.
+// Mirrors jackson-dataformat-csv's CsvEncoder.
+func csvColumn(s string) string {
+	if len(s) <= 24 && !strings.ContainsFunc(s, func(c rune) bool { return c <= ',' }) {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 }
 
 func readPlanLine(columns []string) (newOffset, error) {
@@ -70,10 +97,11 @@ func (g *groupsTool) fromPlan(ctx context.Context, group string, plan []newOffse
 		wanted[n.part()] = n.Offset
 	}
 	offsets, err := g.withinRange(ctx, wanted)
-	for i, n := range mine {
-		mine[i].Offset = offsets[n.part()]
+	var out []newOffset // a partition that is named twice has the last line's
+	for _, tp := range slices.SortedFunc(maps.Keys(offsets), topic.Partition.Compare) {
+		out = append(out, newOffset{group, tp.Topic, tp.Partition, offsets[tp]})
 	}
-	return mine, err
+	return out, err
 }
 
 var javaDuration = regexp.MustCompile(`(?i)^([-+]?)P(?:([-+]?\d+)D)?(T(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?(?:([-+]?\d+)(?:[.,](\d{0,9}))?S)?)?$`)
@@ -96,6 +124,9 @@ func parseJavaDuration(s string) (time.Duration, error) {
 		n, err := strconv.ParseInt(f.digits, 10, 64)
 		part := time.Duration(n) * f.unit
 		if err != nil || part/f.unit != time.Duration(n) {
+			return 0, wrong
+		}
+		if sum := d + part; n > 0 && sum < d || n < 0 && sum > d { // too long together
 			return 0, wrong
 		}
 		d += part

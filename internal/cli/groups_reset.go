@@ -71,9 +71,9 @@ func (g *groupsTool) printReset(groups []string, rows []newOffset) error {
 	case g.o.has("export"):
 		for _, n := range rows {
 			if len(g.o.all("group")) != 1 {
-				fmt.Fprintf(g.e.stdout, "%s,", n.Group)
+				fmt.Fprintf(g.e.stdout, "%s,", csvColumn(n.Group))
 			}
-			fmt.Fprintf(g.e.stdout, "%s,%d,%d\n", n.Topic, n.Partition, n.Offset)
+			fmt.Fprintf(g.e.stdout, "%s,%d,%d\n", csvColumn(n.Topic), n.Partition, n.Offset)
 		}
 		fmt.Fprintln(g.e.stdout)
 		return nil
@@ -125,7 +125,8 @@ func (g *groupsTool) scope(ctx context.Context, group string) (out []topic.Parti
 			}
 			out = append(out, some...)
 		}
-		return out, nil
+		slices.SortFunc(out, topic.Partition.Compare)
+		return slices.Compact(out), nil
 	case g.o.has("from-file"):
 		return nil, nil
 	}

@@ -135,11 +135,8 @@ func newGroupsStory(t *testing.T) *groupsStory {
 	}
 	s.a = admin.New(client.DefaultConfig(s.addr))
 	t.Cleanup(s.a.Close)
-	for name, partitions := range map[string]int32{"g1": 3, "g2": 1} {
-		if err := s.a.CreateTopic(t.Context(), admin.NewTopic{Name: name, Partitions: partitions, ReplicationFactor: 1}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.createTopic("g1", 3)
+	s.createTopic("g2", 1)
 	produce(t, s.addr, "g1", 0, 15, 15)
 	produce(t, s.addr, "g2", 3)
 	t.Cleanup(func() {
@@ -148,6 +145,13 @@ func newGroupsStory(t *testing.T) *groupsStory {
 		}
 	})
 	return s
+}
+
+func (s *groupsStory) createTopic(name string, partitions int32) {
+	s.t.Helper()
+	if err := s.a.CreateTopic(s.t.Context(), admin.NewTopic{Name: name, Partitions: partitions, ReplicationFactor: 1}); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // produce puts so many records into each partition.
