@@ -323,22 +323,38 @@ func (b *offsetsBench) clean(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
 	defer cancel()
-	var left []string
-	for _, id := range b.groups {
-		err := b.a.DeleteGroup(ctx, id)
-		if kafkaerr.CodeOf(err) == kafkaerr.GroupIDNotFound {
-			err = nil
+	left := b.groups
+	for {
+		var again []string // a commit that Ctrl-C left under way may write once more
+		for _, id := range left {
+			if gone, err := b.remove(ctx, id); err != nil || !gone {
+				again = append(again, id)
+			}
 		}
-		if err == nil {
-			err = b.removeZnodes(ctx, zkpaths.Consumers+"/"+id)
+		if left = again; len(left) == 0 {
+			return
 		}
-		if err != nil {
-			left = append(left, id)
+		select {
+		case <-time.After(b.cfg.RetryBackoff):
+		case <-ctx.Done():
+			fmt.Fprintf(b.e.stderr, "not removed: the groups %s\n", strings.Join(left, ", "))
+			return
 		}
 	}
-	if left != nil {
-		fmt.Fprintf(b.e.stderr, "not removed: the groups %s\n", strings.Join(left, ", "))
+}
+
+// remove removes a group from both places; gone says that there was nothing to remove.
+func (b *offsetsBench) remove(ctx context.Context, id string) (gone bool, err error) {
+	err = b.a.DeleteGroup(ctx, id)
+	unknown := kafkaerr.CodeOf(err) == kafkaerr.GroupIDNotFound
+	if err != nil && !unknown {
+		return false, err
 	}
+	path := zkpaths.Consumers + "/" + id
+	if _, found, err := b.zk.Exists(ctx, path); err != nil || !found {
+		return unknown && err == nil, err
+	}
+	return false, b.removeZnodes(ctx, path)
 }
 
 // removeZnodes removes a znode and what is below it, children first.
