@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -87,7 +88,7 @@ func groupProperties(p *client.Properties, cfg *Config) {
 	cfg.SessionTimeout = p.Millis("session.timeout.ms", cfg.SessionTimeout)
 	cfg.HeartbeatInterval = p.Millis("heartbeat.interval.ms", cfg.HeartbeatInterval)
 	if cfg.HeartbeatInterval >= cfg.SessionTimeout {
-		p.Fault("heartbeat.interval.ms", "must be lower than session.timeout.ms")
+		p.Fault("heartbeat.interval.ms", fmt.Sprintf("%v is not lower than session.timeout.ms, %v", cfg.HeartbeatInterval, cfg.SessionTimeout))
 	}
 	cfg.MaxPollInterval = p.Millis("max.poll.interval.ms", cfg.MaxPollInterval)
 	cfg.AutoCommit = p.Bool("enable.auto.commit", cfg.Group != "") // without a group there is nowhere to commit to

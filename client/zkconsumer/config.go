@@ -20,6 +20,7 @@ type Config struct {
 	Topics           []string         // by name; or
 	WhiteList        string           // a regular expression that topics match; or
 	BlackList        string           // one that they do not
+	InternalTopics   bool             // exclude.internal.topics=false: an expression may match them
 	Streams          int              // per topic, 1: the member counts as often in the rule
 	Smallest         bool             // auto.offset.reset=smallest; else largest
 	AutoCommit       bool             // auto.commit.enable, true
@@ -73,6 +74,6 @@ func (c *Config) Check() error {
 	case c.Streams < 1:
 		return errors.New("a topic needs one stream at least")
 	}
-	_, err := c.registration(time.Time{}).streams(nil) // does the expression compile?
+	_, err := c.registration(time.Time{}).streams(nil, false) // does the expression compile?
 	return err
 }

@@ -28,6 +28,7 @@ func FromProperties(values map[string]string) (cfg Config, unknown []string, err
 	cfg.Client.RequestTimeout = p.Millis("socket.timeout.ms", cfg.Client.RequestTimeout)
 	cfg.ID = p.String("consumer.id", "")
 	cfg.Smallest = p.OneOf("auto.offset.reset", "largest", "largest", "smallest") == "smallest"
+	cfg.InternalTopics = !p.Bool("exclude.internal.topics", true)
 	cfg.AutoCommit = p.Bool("auto.commit.enable", true)
 	cfg.AutoCommitEvery = p.Millis("auto.commit.interval.ms", cfg.AutoCommitEvery)
 	if cfg.AutoCommitEvery <= 0 {

@@ -94,7 +94,11 @@ func TestRegistration(t *testing.T) {
 	if want := `{"version":1,"subscription":{"test":2},"pattern":"static","timestamp":"1416289800123"}`; got != want {
 		t.Errorf("got %s", got)
 	}
-	existing := []string{"a1", "a2", "b1"}
+	all := registration{Pattern: blackList, Subscription: map[string]int{"a.*": 1}}
+	if wants, err := all.streams([]string{"a1", "__consumer_offsets"}, true); err != nil || wants["__consumer_offsets"] != 1 || len(wants) != 1 {
+		t.Errorf("exclude.internal.topics=false: %v, %v", wants, err)
+	}
+	existing := []string{"a1", "a2", "b1", "__consumer_offsets"}
 	for name, tt := range map[string]struct {
 		data string
 		want string // "!": refused
@@ -111,7 +115,7 @@ func TestRegistration(t *testing.T) {
 		r, err := decodeRegistration([]byte(tt.data))
 		var wants map[string]int
 		if err == nil {
-			wants, err = r.streams(existing)
+			wants, err = r.streams(existing, false)
 		}
 		got := strings.Join(slices.Sorted(maps.Keys(wants)), " ")
 		if err != nil {

@@ -135,7 +135,7 @@ func (c *Consumer) look(ctx context.Context) (group, error) {
 		}
 		r, err := decodeRegistration(data)
 		if err == nil {
-			g.members[id], err = r.streams(existing)
+			g.members[id], err = r.streams(existing, c.cfg.InternalTopics)
 		}
 		if err != nil {
 			return g, fmt.Errorf("member %s: %w", id, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"kz/internal/topic"
 	"kz/zkpaths"
 )
 
@@ -65,8 +66,9 @@ func decodeRegistration(b []byte) (registration, error) {
 	return r, nil
 }
 
-// streams is with how many streams the member reads each topic, of those that exist.
-func (r registration) streams(existing []string) (map[string]int, error) {
+// streams is with how many streams the member reads each topic, of those that exist. A
+// pattern matches Kafka's own topics only if internal says so. Mirrors TopicFilter.isTopicAllowed.
+func (r registration) streams(existing []string, internal bool) (map[string]int, error) {
 	if r.Pattern == static {
 		return r.Subscription, nil
 	}
@@ -77,7 +79,7 @@ func (r registration) streams(existing []string) (map[string]int, error) {
 			return nil, err
 		}
 		for _, t := range existing {
-			if re.MatchString(t) == (r.Pattern == whiteList) {
+			if re.MatchString(t) == (r.Pattern == whiteList) && (internal || !topic.IsInternal(t)) {
 				out[t] = n
 			}
 		}
