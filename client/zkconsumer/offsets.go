@@ -38,6 +38,9 @@ func (c *Consumer) Commit(ctx context.Context) error {
 		}
 		if err := c.write(ctx, p, o.At); err != nil {
 			failures = append(failures, err)
+			if ctx.Err() != nil {
+				break // the others would say the same
+			}
 			continue
 		}
 		c.mu.Lock()

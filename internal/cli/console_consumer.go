@@ -262,9 +262,7 @@ func (c *consoleConsumer) run(ctx context.Context) error {
 	if err != nil && !interrupted {
 		fmt.Fprintf(c.e.stderr, "[%s] ERROR Error processing message, terminating consumer process: %s\n", time.Now().Format("2006-01-02 15:04:05,000"), javaTextAbout(c.topic, err))
 	}
-	if err := cons.Close(); err != nil {
-		warnLog(c.e, "console-consumer", "closing: %v", err)
-	}
+	c.e.closing("console-consumer", cons)
 	fmt.Fprintf(c.e.stderr, "Processed a total of %d messages\n", c.read)
 	if c.systest {
 		fmt.Fprintln(c.e.stdout, "shutdown_complete")

@@ -182,9 +182,7 @@ func (p *consumerPerf) run(ctx context.Context) error {
 	if err == nil && !p.detailed {
 		p.total(start, end)
 	}
-	if err := c.Close(); err != nil { // commits, and leaves the group
-		warnLog(p.e, "consumer-perf-test", "closing: %v", err)
-	}
+	p.e.closing("consumer-perf-test", c)
 	switch {
 	case err != nil:
 		return exitf(exitFailed, "kz consumer-perf-test: %v", err)

@@ -63,3 +63,15 @@ func (e *env) output() *output { return e.stdout.(*output) }
 
 // unreadable says that stdout failed.
 func (e *env) unreadable() bool { return e.output().err.Load() != nil }
+
+// closing closes a consumer, which needs somebody who answers the last commit and the farewell.
+func (e *env) closing(tool string, c io.Closer) {
+	stop := tellEvery(progressEvery, e, func() string {
+		return "still closing: no answer yet to the last commit or the farewell; Ctrl-C ends it without"
+	})
+	err := c.Close()
+	stop()
+	if err != nil {
+		warnLog(e, tool, "closing: %v", err)
+	}
+}

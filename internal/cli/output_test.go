@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"kz/client/admin"
 	"kz/internal/link"
@@ -111,4 +113,24 @@ func TestUnprintableRecordEndsTheCommit(t *testing.T) {
 	if err != nil || committed != 1 {
 		t.Errorf("one record was looked at, %d are committed: %v", committed, offsets)
 	}
+}
+
+type closer func() error
+
+func (c closer) Close() error { return c() }
+
+// Who waits for a consumer to close hears why.
+func TestClosingSaysThatItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var errs strings.Builder
+		e := &env{stderr: &errs}
+		e.closing("console-consumer", closer(func() error { return nil }))
+		if errs.Len() > 0 {
+			t.Errorf("at once, and yet %q", errs.String())
+		}
+		e.closing("console-consumer", closer(func() error { time.Sleep(6 * time.Second); return syscall.ETIMEDOUT }))
+		if got := errs.String(); strings.Count(got, "still closing") != 1 || !strings.Contains(got, "WARN closing: connection timed out (kz console-consumer)") {
+			t.Errorf("said %q", got)
+		}
+	})
 }

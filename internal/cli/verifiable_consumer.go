@@ -144,9 +144,7 @@ func (v *verifiableConsumer) run(ctx context.Context) error {
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintf(v.e.stderr, "[%s] ERROR Error during processing, terminating consumer process: %s\n", time.Now().Format("2006-01-02 15:04:05,000"), javaTextAbout(v.topic, err))
 	}
-	if err := v.c.Close(); err != nil {
-		warnLog(v.e, "verifiable-consumer", "closing: %v", err)
-	}
+	v.e.closing("verifiable-consumer", v.c)
 	v.log.print(v.log.head("shutdown_complete"))
 	if ctx.Err() != nil {
 		return &exitError{code: exitInterrupted}
