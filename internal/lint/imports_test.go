@@ -68,7 +68,7 @@ var sees = map[string][]string{
 	"internal/bench":       {"internal/link", "internal/zk", "zkpaths"},
 	"internal/clustertest": plus(words, "internal/link", "internal/record", "internal/wire", "internal/zk", "zkpaths", "broker", "broker/config", "broker/commitlog", "internal/zktest", "internal/zkserver", "internal/mutant"),
 	"internal/fakebroker":  plus(words, "internal/link", "internal/wire"),
-	"internal/mixedtest":   nil,
+	"internal/mixedtest":   {"client", "client/admin", "client/consumer"},
 	"internal/lint":        nil,
 
 	// Packages of tests: kz against what real Kafka was seen to do.
