@@ -40,6 +40,9 @@ type crew struct {
 	sent   map[int32]int64           // records per partition of t
 	log    []string                  // what the listeners heard
 	faults []string
+
+	acked                 map[int32]int64 // the greatest offset whose commit was acknowledged
+	commitsOf, commitsNot int             // acknowledged, failed
 }
 
 type genPart struct {
