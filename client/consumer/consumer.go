@@ -32,6 +32,7 @@ type Consumer struct {
 	parts     map[topic.Partition]*position
 	lives     int // how many positions there ever were
 	fetchers  map[int32]*fetcher
+	cluster   *client.Cluster // what metadata last said; nil before
 	sub       subscription
 	news      chan struct{} // closed and replaced when something changed that Poll waits for
 	resolving bool          // somebody asks for committed offsets

@@ -64,6 +64,7 @@ func (c *Consumer) update() (again bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.cluster = cl
 	again = c.sub.learn(cl, c.cfg.InternalTopics)
 	for _, pos := range c.parts {
 		again = c.followLocked(pos, cl) || again

@@ -85,7 +85,11 @@ func (c *Consumer) replaceLocked(parts []topic.Partition, from int64) {
 			continue
 		}
 		c.lives++
-		c.parts[p] = &position{part: p, leader: client.NoLeader, leaderEpoch: -1, offset: from, consumed: max(from, -1), epoch: -1, version: c.lives << 20}
+		pos := &position{part: p, leader: client.NoLeader, leaderEpoch: -1, offset: from, consumed: max(from, -1), epoch: -1, version: c.lives << 20}
+		c.parts[p] = pos
+		if c.cluster != nil { // a member need not ask again for what it joined with
+			c.followLocked(pos, c.cluster)
+		}
 	}
 	c.lookForLeaders()
 	c.announceLocked()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"kz/client"
 	"kz/internal/kafkaerr"
 	"kz/internal/record"
 	"kz/internal/topic"
@@ -154,5 +155,24 @@ func TestGroupProperties(t *testing.T) {
 		if _, _, err := FromProperties(p); err == nil {
 			t.Errorf("%s was taken", name)
 		}
+	}
+}
+
+// A member that is given partitions knows their leaders from what it joined with: it need
+// not wait for metadata, which is asked for at most every retry.backoff.ms.
+func TestNewPartitionsHaveTheLeadersThatAreKnown(t *testing.T) {
+	c := New(DefaultConfig(client.DefaultConfig("127.0.0.1:1")))
+	defer c.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cluster = &client.Cluster{Topics: map[string]client.Topic{"t": {Name: "t", Partitions: []client.Partition{
+		{Topic: "t", ID: 0, Leader: 7, LeaderEpoch: 3}, {Topic: "t", ID: 1, Leader: client.NoLeader, LeaderEpoch: 4},
+	}}}}
+	c.replaceLocked([]topic.Partition{p0, p1}, Committed)
+	if p := c.parts[p0]; p.leader != 7 || p.leaderEpoch != 3 || p.check {
+		t.Errorf("t-0: %+v", p)
+	}
+	if p := c.parts[p1]; p.leader != client.NoLeader {
+		t.Errorf("t-1, which has no leader: %+v", p)
 	}
 }
