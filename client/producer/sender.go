@@ -166,6 +166,8 @@ func (s *sender) send(conn *client.Conn) bool {
 		s.p.failAll(batches, err)
 		return false
 	}
+	late := time.AfterFunc(s.p.cfg.Client.RequestTimeout, func() { conn.Close() }) // a broker that reads nothing
+	defer late.Stop()
 	if s.p.cfg.Acks == 0 {
 		if err := conn.SendOnly(req); err != nil {
 			s.p.failAll(batches, kafkaerr.Wrap(kafkaerr.NetworkException, "produce", err))
@@ -177,9 +179,7 @@ func (s *sender) send(conn *client.Conn) bool {
 		}
 		return false
 	}
-	late := time.AfterFunc(s.p.cfg.Client.RequestTimeout, func() { conn.Close() }) // a broker that reads nothing
 	call, err := conn.Start(req)
-	late.Stop()
 	if err != nil {
 		s.p.failAll(batches, kafkaerr.Wrap(kafkaerr.NetworkException, "produce", err))
 		return false
