@@ -51,6 +51,8 @@ type Consumer struct {
 	refresh chan struct{}
 	ctx     context.Context
 	cancel  context.CancelFunc
+	open    context.Context // ends when Close begins: what Poll waits for
+	endOpen context.CancelFunc
 	wg      sync.WaitGroup
 }
 
@@ -63,6 +65,7 @@ func New(cfg Config) *Consumer {
 	}
 	c.turn <- struct{}{}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.open, c.endOpen = context.WithCancel(c.ctx)
 	if cfg.Group != "" {
 		c.group = newMembership(c)
 	}
@@ -256,6 +259,7 @@ func (c *Consumer) Close() error {
 		return c.closeErr
 	}
 	close(c.closing)
+	c.endOpen()
 	<-c.turn
 	if c.group != nil {
 		ctx, cancel := context.WithTimeout(c.ctx, closeTimeout)

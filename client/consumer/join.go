@@ -29,6 +29,7 @@ type outcome struct {
 // It runs beside Poll, because an answer may take as long as the slowest member.
 type attempt struct {
 	g          *membership
+	ctx        context.Context // ended, with c.mu held, when the attempt is of no interest any more
 	memberID   string
 	generation int32 // of the membership we had, for what sticky members remember
 	topics     []string
@@ -43,13 +44,13 @@ func (g *membership) startLocked() {
 	g.enterLocked(joining)
 	g.rejoin = false
 	g.c.sub.joined = slices.Clone(g.c.sub.topics)
-	a := &attempt{g: g, memberID: g.memberID, generation: g.generation, topics: g.c.sub.joined, owned: g.c.assignmentLocked()}
+	a := &attempt{g: g, ctx: ctx, memberID: g.memberID, generation: g.generation, topics: g.c.sub.joined, owned: g.c.assignmentLocked()}
 	g.c.wg.Go(func() {
 		defer cancel()
 		o := a.run(ctx)
 		if o.err != nil {
 			g.c.mu.Lock()
-			if g.state == joining {
+			if a.currentLocked() {
 				g.enterLocked(unjoined)
 			}
 			g.c.mu.Unlock()
@@ -63,6 +64,10 @@ func (g *membership) startLocked() {
 		g.c.wg.Go(g.beat)
 	}
 }
+
+// currentLocked says whether the membership still waits for this attempt: Unsubscribe gives one up, and
+// the next may have begun before it notices.
+func (a *attempt) currentLocked() bool { return a.g.state == joining && a.ctx.Err() == nil }
 
 func (a *attempt) run(ctx context.Context) outcome {
 	resp, err := a.join(ctx)
@@ -96,11 +101,11 @@ func (a *attempt) join(ctx context.Context) (*kmsg.JoinGroupResponse, error) {
 		code := kafkaerr.Code(resp.ErrorCode)
 		switch {
 		case code == kafkaerr.None:
-			g.known(resp.MemberID)
+			a.known(resp.MemberID)
 			return resp, nil
-		case code == kafkaerr.MemberIDRequired && a.memberID == "":
+		case code == kafkaerr.MemberIDRequired && a.memberID == "" && resp.MemberID != "":
 			a.memberID = resp.MemberID
-			g.known(resp.MemberID)
+			a.known(resp.MemberID)
 			continue
 		}
 		return nil, kafkaerr.Wrap(code, "join group "+g.c.cfg.Group, nil)
@@ -108,11 +113,11 @@ func (a *attempt) join(ctx context.Context) (*kmsg.JoinGroupResponse, error) {
 }
 
 // known keeps the member id, so that even a member that never got further can leave.
-func (g *membership) known(id string) {
-	g.c.mu.Lock()
-	defer g.c.mu.Unlock()
-	if g.state == joining {
-		g.memberID = id
+func (a *attempt) known(id string) {
+	a.g.c.mu.Lock()
+	defer a.g.c.mu.Unlock()
+	if a.currentLocked() {
+		a.g.memberID = id
 	}
 }
 
@@ -220,7 +225,7 @@ func (a *attempt) sync(ctx context.Context, req *kmsg.SyncGroupRequest) outcome 
 	}
 	g.c.mu.Lock()
 	defer g.c.mu.Unlock()
-	if g.state != joining {
+	if !a.currentLocked() {
 		return outcome{err: kafkaerr.RebalanceInProgress} // we left meanwhile
 	}
 	g.enterLocked(stable) // heartbeats begin, even if Poll is late

@@ -47,7 +47,9 @@ func (g *membership) step() error {
 			return nil
 		}
 		g.c.mu.Unlock()
-		g.prepare()
+		if err := g.prepare(); err != nil {
+			return err
+		}
 		g.c.mu.Lock()
 		if g.prepared { // else we were put out while we prepared: once more
 			g.startLocked()
@@ -72,12 +74,13 @@ func leaving(owned []topic.Partition, lost, cooperative bool, topics []string) [
 }
 
 // prepare commits what was read and gives up what has to be given up, once per
-// rebalance. Mirrors ConsumerCoordinator.onJoinPrepare.
-func (g *membership) prepare() {
+// rebalance. Close does not wait for that commit: it makes it itself.
+// Mirrors ConsumerCoordinator.onJoinPrepare.
+func (g *membership) prepare() error {
 	g.c.mu.Lock()
 	if g.prepared {
 		g.c.mu.Unlock()
-		return
+		return nil
 	}
 	g.prepared = true
 	lost := g.lost
@@ -89,11 +92,15 @@ func (g *membership) prepare() {
 	commit := g.c.cfg.AutoCommit && !lost && g.state == stable
 	g.c.mu.Unlock()
 	if commit {
-		ctx, cancel := context.WithTimeout(g.c.ctx, g.c.cfg.MaxPollInterval)
+		ctx, cancel := context.WithTimeout(g.c.open, g.c.cfg.MaxPollInterval)
 		_ = g.commit(ctx, g.c.Consumed()) // what could not be committed is read again
 		cancel()
+		if g.c.open.Err() != nil {
+			return ErrClosed
+		}
 	}
 	g.c.part(l, going, lost)
+	return nil
 }
 
 // part tells the Listener that partitions go, and lets them go.
