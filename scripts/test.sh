@@ -7,7 +7,8 @@
 #   scripts/test.sh --ci          the same as the first; a missing staticcheck is an error
 #
 # Tests that need a program which is not installed are skipped and say so. To forbid
-# that: KZ_REQUIRE_ZOOKEEPER=1 KZ_REQUIRE_KCAT=1 KZ_REQUIRE_JAVA=1.
+# that: KZ_REQUIRE_ZOOKEEPER=1 KZ_REQUIRE_KCAT=1 KZ_REQUIRE_JAVA=1
+# KZ_REQUIRE_PYTHON=1 (kafka-python; KZ_PYTHON says which python).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

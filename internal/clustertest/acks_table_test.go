@@ -50,6 +50,7 @@ var cells = []cell{
 func TestAcksTable(t *testing.T) {
 	for _, fate := range []string{inSync, alone, uncleanl} {
 		t.Run(fate, func(t *testing.T) {
+			t.Parallel()
 			lag := "2000"
 			if fate == inSync {
 				lag = "60000"

@@ -3,6 +3,7 @@ package clustertest_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,6 +67,8 @@ func doubleFailover(t *testing.T, g *clustertest.Ground) {
 
 	// Freeze 3 between its truncation and its first fetch from 2.
 	frozen, thaw := make(chan struct{}, 8), make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(thaw) })
+	defer goOn() // a frozen broker cannot be stopped
 	c.Brokers[3].Journal.Arm(journal.MomentFollowerTruncated, func(string) {
 		select {
 		case frozen <- struct{}{}:
@@ -84,7 +87,7 @@ func doubleFailover(t *testing.T, g *clustertest.Ground) {
 		return l == 2, fmt.Sprintf("broker %d leads", l)
 	})
 	c.Brokers[2].Kill()
-	close(thaw)
+	goOn()
 	clustertest.Eventually(t, 60*time.Second, "broker 3 to lead", func() (bool, string) {
 		l := clustertest.Leader(t, cl, topic, 0)
 		return l == 3, fmt.Sprintf("broker %d leads", l)

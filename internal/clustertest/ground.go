@@ -74,13 +74,19 @@ func onTCP(t testing.TB, zk Zookeeper) *Ground {
 	return &Ground{Network: link.TCP{}, Zookeeper: zk, Dir: t.TempDir(), addr: func(int32) string { return freeAddr(t) }}
 }
 
-// OnEachGround runs a test on every ground there is.
+// OnEachGround runs a test on every ground there is; in real time on two at once.
 func OnEachGround(t *testing.T, body func(t *testing.T, g *Ground)) {
 	t.Run("bubble", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { body(t, Bubble(t)) })
 	})
-	t.Run("loopback", func(t *testing.T) { body(t, Loopback(t)) })
-	t.Run("apache", func(t *testing.T) { body(t, Apache(t)) })
+	t.Run("loopback", func(t *testing.T) {
+		t.Parallel()
+		body(t, Loopback(t))
+	})
+	t.Run("apache", func(t *testing.T) {
+		t.Parallel()
+		body(t, Apache(t))
+	})
 }
 
 // bubbleDir is a directory in memory where the system has one: a bubble's time does not wait for a

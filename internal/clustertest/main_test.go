@@ -6,7 +6,11 @@ import (
 	"kz/internal/clustertest"
 )
 
-func TestMain(m *testing.M) { clustertest.Main(m) }
+// Tests in real time wait for most of it: two of them run at once, where they say t.Parallel.
+func TestMain(m *testing.M) {
+	clustertest.SideBySide("2")
+	clustertest.Main(m)
+}
 
 // quick are server.properties under which a failure is noticed in seconds, not in half minutes. What
 // a test needs otherwise it changes itself, so that the test's own lines show it.

@@ -17,6 +17,7 @@ import (
 // A leader is frozen past its session and thawed. It may still take what lay in its socket, with
 // acks=1, before it learns that it was deposed; then it is fenced, cuts that off and rejoins.
 func TestZombieLeaderIsFenced(t *testing.T) {
+	t.Parallel()
 	zk := zktest.Start(t)
 	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
 	cl := c.Client()
@@ -66,6 +67,7 @@ func TestZombieLeaderIsFenced(t *testing.T) {
 // The controller is frozen while it creates a topic. Its successor finishes the topic; thawed, it
 // writes nothing.
 func TestZombieControllerWritesNothing(t *testing.T) {
+	t.Parallel()
 	zk := zktest.Start(t)
 	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
 	cl := c.Client()

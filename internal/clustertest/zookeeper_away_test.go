@@ -16,6 +16,7 @@ import (
 // ZooKeeper is stopped for 30 s under load. Partitions that have a leader go on; when ZooKeeper is
 // back, every broker is registered once and no epoch went backwards.
 func TestZookeeperAwayForHalfAMinute(t *testing.T) {
+	t.Parallel()
 	zk := zktest.Start(t)
 	c := clustertest.StartProcesses(t, zk.Addr, 3, quick())
 	cl := c.Client()
