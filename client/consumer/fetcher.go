@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -133,9 +134,14 @@ func needsStart(parts []position) bool {
 	return slices.ContainsFunc(parts, func(p position) bool { return p.offset < 0 })
 }
 
+// errUnanswered is said of an answer that leaves out what was asked: it is as good as none. Taking it for
+// one would mean to ask again at once, for ever.
+var errUnanswered = kafkaerr.New(kafkaerr.NetworkException, "the answer does not name the partition")
+
 // resolve asks the leader for the offsets of the partitions that start at an end.
 func (f *fetcher) resolve(conn *client.Conn, parts []position) error {
-	req := listOffsets(slices.DeleteFunc(slices.Clone(parts), func(p position) bool { return p.offset >= 0 }))
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p position) bool { return p.offset >= 0 })
+	req := listOffsets(parts)
 	if err := conn.Prepare(req); err != nil {
 		return err
 	}
@@ -151,10 +157,13 @@ func (f *fetcher) resolve(conn *client.Conn, parts []position) error {
 			if code := kafkaerr.Code(p.ErrorCode); code != kafkaerr.None {
 				return code
 			}
-			f.set(asked[topic.Partition{Topic: t.Topic, Partition: p.Partition}], func(pos *position) {
-				pos.offset, pos.consumed = p.Offset, p.Offset
-			})
+			tp := topic.Partition{Topic: t.Topic, Partition: p.Partition}
+			f.set(asked[tp], func(pos *position) { pos.offset, pos.consumed = p.Offset, p.Offset })
+			delete(asked, tp)
 		}
+	}
+	if len(asked) > 0 {
+		return errUnanswered
 	}
 	f.c.announce() // Position may wait for it
 	return nil
@@ -197,7 +206,7 @@ func (f *fetcher) request(parts []position) *kmsg.FetchRequest {
 	req.MinBytes, req.MaxBytes = int32(f.c.cfg.MinBytes), int32(f.c.cfg.MaxBytes)
 	req.SessionID, req.SessionEpoch = 0, -1
 	for _, p := range parts {
-		if p.offset < 0 || p.check {
+		if !p.asks() {
 			continue
 		}
 		rp := kmsg.NewFetchRequestTopicPartition()
@@ -218,12 +227,14 @@ func (f *fetcher) request(parts []position) *kmsg.FetchRequest {
 
 // take moves the positions and packs what came. Partitions with an error are dealt with here.
 func (f *fetcher) take(parts []position, r *kmsg.FetchResponse, call *wire.Call) *answer {
-	asked := byPart(parts)
+	asked := byPart(slices.DeleteFunc(slices.Clone(parts), func(p position) bool { return !p.asks() }))
 	a := &answer{call: call}
 	for _, t := range r.Topics {
 		for i := range t.Partitions {
 			p := &t.Partitions[i]
-			at, ok := asked[topic.Partition{Topic: t.Topic, Partition: p.Partition}]
+			tp := topic.Partition{Topic: t.Topic, Partition: p.Partition}
+			at, ok := asked[tp]
+			delete(asked, tp)
 			switch {
 			case !ok:
 			case p.ErrorCode != 0:
@@ -240,6 +251,9 @@ func (f *fetcher) take(parts []position, r *kmsg.FetchResponse, call *wire.Call)
 				}
 			}
 		}
+	}
+	if len(asked) > 0 && r.ThrottleMillis == 0 { // who is throttled gets an empty answer
+		f.lost(slices.Collect(maps.Values(asked)))
 	}
 	if a.left = len(a.parts); a.left == 0 {
 		call.Release()

@@ -48,6 +48,9 @@ func (p *position) jump(offset int64, epoch int32) {
 // known says whether the offset is a number yet.
 func (p *position) known() bool { return p.offset >= 0 }
 
+// asks says whether a Fetch may ask for it: it is known from where, and that the leader has what came before.
+func (p *position) asks() bool { return p.known() && !p.check }
+
 // fetchable says whether its leader may be asked about it.
 func (p *position) fetchable() bool {
 	return p.err == nil && !p.paused && p.offset != Committed && p.leader != client.NoLeader

@@ -53,7 +53,7 @@ func (g *membership) commitToKafka(ctx context.Context, offsets Offsets) error {
 	if err != nil {
 		return err
 	}
-	code, tp := firstError(answer.(*kmsg.OffsetCommitResponse))
+	code, tp := firstError(answer.(*kmsg.OffsetCommitResponse), offsets)
 	if code == kafkaerr.None {
 		return nil
 	}
@@ -68,19 +68,26 @@ func (g *membership) commitToZooKeeper(ctx context.Context, offsets Offsets) err
 	if err != nil {
 		return err
 	}
-	if code, tp := firstError(answer.(*kmsg.OffsetCommitResponse)); code != kafkaerr.None {
+	if code, tp := firstError(answer.(*kmsg.OffsetCommitResponse), offsets); code != kafkaerr.None {
 		return kafkaerr.Wrap(code, "commit to ZooKeeper "+tp.String(), nil)
 	}
 	return nil
 }
 
-func firstError(r *kmsg.OffsetCommitResponse) (kafkaerr.Code, topic.Partition) {
+// firstError is why not all offsets are kept. A partition that the answer leaves out was not.
+func firstError(r *kmsg.OffsetCommitResponse, offsets Offsets) (kafkaerr.Code, topic.Partition) {
+	left := maps.Clone(offsets)
 	for _, t := range r.Topics {
 		for _, p := range t.Partitions {
+			tp := topic.Partition{Topic: t.Topic, Partition: p.Partition}
 			if p.ErrorCode != 0 {
-				return kafkaerr.Code(p.ErrorCode), topic.Partition{Topic: t.Topic, Partition: p.Partition}
+				return kafkaerr.Code(p.ErrorCode), tp
 			}
+			delete(left, tp)
 		}
+	}
+	for tp := range left {
+		return kafkaerr.NetworkException, tp
 	}
 	return kafkaerr.None, topic.Partition{}
 }

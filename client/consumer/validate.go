@@ -44,6 +44,7 @@ func verdict(offset int64, epoch int32, answered int32, end int64) (to int64, ok
 func (f *fetcher) validate(conn *client.Conn, parts []position) error {
 	req := kmsg.NewPtrOffsetForLeaderEpochRequest()
 	req.ReplicaID = -1
+	asked := map[topic.Partition]position{}
 	for _, p := range parts {
 		switch {
 		case !p.check:
@@ -52,6 +53,7 @@ func (f *fetcher) validate(conn *client.Conn, parts []position) error {
 			f.set(p, func(pos *position) { pos.check = false })
 			continue
 		}
+		asked[p.part] = p
 		rp := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
 		rp.Partition, rp.CurrentLeaderEpoch, rp.LeaderEpoch = p.part.Partition, p.leaderEpoch, p.epoch
 		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != p.part.Topic {
@@ -74,11 +76,15 @@ func (f *fetcher) validate(conn *client.Conn, parts []position) error {
 	if err != nil {
 		return err
 	}
-	asked := byPart(parts)
 	for _, t := range resp.(*kmsg.OffsetForLeaderEpochResponse).Topics {
 		for _, p := range t.Partitions {
-			f.validated(asked[topic.Partition{Topic: t.Topic, Partition: p.Partition}], p)
+			tp := topic.Partition{Topic: t.Topic, Partition: p.Partition}
+			f.validated(asked[tp], p)
+			delete(asked, tp)
 		}
+	}
+	if len(asked) > 0 {
+		return errUnanswered
 	}
 	return nil
 }
