@@ -19,6 +19,7 @@ import (
 	"kz/client"
 	"kz/client/consumer"
 	"kz/internal/clustertest"
+	"kz/internal/journal"
 	"kz/internal/link"
 	"kz/internal/topic"
 	"kz/internal/zk"
@@ -33,15 +34,30 @@ type rig struct {
 	kgo       *kgo.Client
 	znodes    *zk.Client
 
-	mu   sync.Mutex // guards what follows
-	read map[string]int
-	sent int
+	counted bool // ZooKeeper says which watches fired
+
+	mu    sync.Mutex // guards what follows
+	read  map[string]int
+	sent  int
+	fired map[string]map[string]int // znode -> session -> how often a watch of its on the znode fired
 }
 
 func inBubble(t *testing.T, run func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.StartOn(t, clustertest.Bubble(t), 1, map[string]string{"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "1"})
-		r := &rig{t: t, network: c.Ground.Network, zookeeper: c.Ground.Zookeeper.Connect(), znodes: c.Znodes(), read: map[string]int{}}
+		r := &rig{t: t, network: c.Ground.Network, zookeeper: c.Ground.Zookeeper.Connect(), znodes: c.Znodes(), read: map[string]int{}, counted: true}
+		c.Ground.Zookeeper.(*clustertest.Embedded).Journal.Subscribe(func(ev journal.Event) {
+			if ev.Kind != journal.WatchFired {
+				return
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.fired[ev.Path] == nil {
+				r.fired[ev.Path] = map[string]int{}
+			}
+			r.fired[ev.Path][ev.Session]++
+		})
+		r.forgetFired()
 		r.kgo = c.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		clustertest.CreateTopic(t, r.kgo, "t", 12, 1)
 		run(r)
@@ -172,6 +188,31 @@ func (r *rig) shares(want map[string]int, members ...*member) {
 	})
 }
 
+func (r *rig) forgetFired() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fired = map[string]map[string]int{}
+}
+
+// woke holds what ZooKeeper sent since forgetFired against the herd: one event to each of so many members.
+func (r *rig) woke(members int) {
+	r.t.Helper()
+	if !r.counted {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	got := r.fired[idsPath("g")]
+	if len(got) != members {
+		r.t.Errorf("ZooKeeper woke %d members: %v", len(got), got)
+	}
+	for session, n := range got {
+		if n != 1 {
+			r.t.Errorf("ZooKeeper told %s %d times", session, n)
+		}
+	}
+}
+
 func (r *rig) allRead() {
 	r.t.Helper()
 	clustertest.Eventually(r.t, 2*time.Minute, "every record to be read", func() (bool, string) {
@@ -214,18 +255,22 @@ func herd(r *rig) {
 	for i, m := range all {
 		before[i] = m.Stats()
 	}
+	r.forgetFired()
 	all[2].kill()
 	left := slices.Delete(slices.Clone(all), 2, 3)
 	r.produce(2)
 	r.shares(map[string]int{"a-0": 3, "b-0": 3, "d-0": 3, "e-0": 3}, left...)
 	r.allRead()
+	r.woke(4)
 	for i, m := range all {
 		if i != 2 && (m.Stats().Wakeups == before[i].Wakeups || m.Stats().Rebalances == before[i].Rebalances) {
 			r.t.Errorf("%s slept through it: %+v, then %+v", m.ID(), before[i], m.Stats())
 		}
 	}
+	r.forgetFired()
 	back := r.join("c", nil)
 	r.shares(map[string]int{"a-0": 3, "b-0": 3, "c-0": 2, "d-0": 2, "e-0": 2}, append(left, back)...)
+	r.woke(4)
 	for _, m := range append(left, back) {
 		if m.err != nil {
 			r.t.Errorf("%s: %v", m.ID(), m.err)
