@@ -14,12 +14,12 @@
 //	what goes out   Produce requests, at most max.in.flight per broker; one callback per record
 //	who runs it     Send on the caller's goroutine: partition, append to a batch, that is all
 //	                one sender and one receiver per broker (sender.go)
-//	                one keeper: metadata, expiry, new brokers (keeper.go)
+//	                one keeper: metadata, new brokers; one reaper: expiry (keeper.go)
 //
 // The one rule: a batch has one owner. While it is open its partition's queue owns
 // it (queue.mu); once drained it belongs to the request it is in, until the receiver
 // completes it or puts it back at the front of its queue. Its callbacks run exactly
-// once, on the receiver or the keeper, with no lock held.
+// once, on the receiver or the reaper, with no lock held.
 //
 // Where Kafka has one Sender thread over non-blocking sockets, we have a pair of
 // goroutines per broker: a slow broker cannot delay the requests of the others.

@@ -13,8 +13,22 @@ import (
 // expiryCheck is how often batches are looked over for delivery.timeout.ms.
 const expiryCheck = 500 * time.Millisecond
 
-// keep runs until the producer closes: metadata when somebody asks for it or it is
-// old, and the expiry of batches that nobody can send.
+// reap runs until the producer closes: the expiry of batches that nobody can send. It
+// waits for nobody; the keeper may be waiting for an answer.
+func (p *Producer) reap() {
+	tick := time.NewTicker(expiryCheck)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.ctx.Done():
+			return
+		case now := <-tick.C:
+			p.expire(now)
+		}
+	}
+}
+
+// keep runs until the producer closes: metadata when somebody asks for it or it is old.
 func (p *Producer) keep() {
 	tick := time.NewTimer(expiryCheck)
 	defer tick.Stop()
@@ -31,7 +45,6 @@ func (p *Producer) keep() {
 			p.update()
 		case now := <-tick.C:
 			tick.Reset(expiryCheck)
-			p.expire(now)
 			if now.Sub(last) >= p.cfg.Client.MetadataMaxAge && len(p.view.Load().all) > 0 {
 				p.requestUpdate()
 			}

@@ -72,7 +72,7 @@ type clusterView struct {
 	all      []*queue
 }
 
-// New makes a producer and starts its keeper. Close ends it.
+// New makes a producer and starts its keeper and its reaper. Close ends it.
 func New(cfg Config) *Producer {
 	p := &Producer{
 		cfg: cfg, client: client.New(cfg.Client),
@@ -84,6 +84,7 @@ func New(cfg Config) *Producer {
 	p.view.Store(&clusterView{})
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.wg.Go(p.keep)
+	p.wg.Go(p.reap)
 	return p
 }
 

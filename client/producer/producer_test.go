@@ -201,6 +201,21 @@ func TestBatchWithoutALeaderExpires(t *testing.T) {
 	})
 }
 
+// The same while a request for metadata is not answered: delivery.timeout.ms does not wait for it.
+func TestBatchExpiresWhileMetadataIsAwaited(t *testing.T) {
+	bubble(t, 1, []int32{1, -1}, func(c *Config) { c.DeliveryTimeout = 5 * time.Second }, func(r *rig) {
+		r.send("a")
+		r.flush()
+		r.cluster.Handle(kmsg.Metadata, func(int32, kmsg.Request) kmsg.Response { return nil })
+		begin := time.Now()
+		r.sendTo(1, 1, "no leader")
+		r.flush()
+		if took := time.Since(begin); took > r.p.cfg.DeliveryTimeout+2*expiryCheck || r.heard[1].err == nil {
+			t.Errorf("heard %v after %v", r.heard[1].err, took)
+		}
+	})
+}
+
 func TestUnknownTopicFailsAfterMaxBlock(t *testing.T) {
 	bubble(t, 1, []int32{1}, nil, func(r *rig) {
 		begin := time.Now()
