@@ -1,7 +1,6 @@
 package fetcher
 
 import (
-	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -85,14 +84,7 @@ func newManager(cfg Config, r replicas, j *journal.Journal, log zerolog.Logger, 
 // index is Kafka's hash of a partition to one of n threads.
 // Ref: Kafka 2.8 AbstractFetcherManager.getFetcherId.
 func index(p topic.Partition, n int) int {
-	h := 31*topic.JavaHash(p.Topic) + p.Partition
-	switch {
-	case h == math.MinInt32:
-		h = 0
-	case h < 0:
-		h = -h
-	}
-	return int(h) % n
+	return int(topic.JavaAbs(31*topic.JavaHash(p.Topic)+p.Partition)) % n
 }
 
 // Add starts fetching these partitions. What was fetched for one of them from another

@@ -5,13 +5,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf16"
 
 	"github.com/rs/zerolog"
 
 	"kz/broker/purgatory"
 	"kz/internal/journal"
 	"kz/internal/kafkaerr"
+	"kz/internal/topic"
 )
 
 // Deps is handed in once.
@@ -96,17 +96,11 @@ func (c *Coordinator) PartitionFor(id string) int32 {
 	return PartitionFor(id, c.partitions.Load())
 }
 
-// PartitionFor is abs(String.hashCode) modulo the number of partitions, as Java has it: a
-// hash of UTF-16 units, and the smallest number has no absolute value, so it counts as 0. Transactional ids are spread over __transaction_state the same way.
+// PartitionFor is which partition of __consumer_offsets has the records of a group, of so
+// many. Transactional ids are spread over __transaction_state the same way.
+// Mirrors GroupMetadataManager.partitionFor.
 func PartitionFor(id string, partitions int32) int32 {
-	var h int32
-	for _, u := range utf16.Encode([]rune(id)) {
-		h = 31*h + int32(u)
-	}
-	if h < 0 {
-		h = max(-h, 0)
-	}
-	return h % partitions
+	return topic.JavaAbs(topic.JavaHash(id)) % partitions
 }
 
 // Whether a request may be about the group "". Older ones may: that is where clients

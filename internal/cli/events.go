@@ -17,7 +17,7 @@ func eventsCommand(e *env) *ucli.Command {
 	return &ucli.Command{
 		Name: "events", Usage: "tell what has happened in the cluster, in one order",
 		UsageText: "kz events [--since SEQ] [--follow] [-o jsonl] [--mermaid] [--dir D]",
-		Description: "Sentences by default: what decides who lives, rules and leads, and every fault. -o jsonl prints every\n" +
+		Description: "Sentences by default: what decides who lives, rules, leads and reads, and every fault. -o jsonl prints every\n" +
 			"event whole, --mermaid a sequence diagram of the last ones. A stopped cluster's directory can be read as well.",
 		Flags: []ucli.Flag{
 			dirFlag(),

@@ -69,13 +69,6 @@ func readZkOffsets(ctx context.Context, c *zk.Client, id string) (map[topic.Part
 	return out, nil
 }
 
-// offsetsPartition is the partition of __consumer_offsets that has a group's records.
-// Mirrors GroupMetadataManager.partitionFor.
-func offsetsPartition(id string, partitions int) topic.Partition {
-	n := (topic.JavaHash(id) & 0x7fffffff) % int32(partitions)
-	return topic.Partition{Topic: topic.ConsumerOffsets, Partition: n}
-}
-
 // logOffsets reads the group's partition of __consumer_offsets from its beginning to
 // its end, as a coordinator does that takes it over, and keeps what the last record
 // about each partition says. Without that topic, partition is -1.
@@ -92,7 +85,7 @@ func logOffsets(ctx context.Context, cfg client.Config, id string) (partition in
 	if t.Err == kafkaerr.UnknownTopicOrPartition || len(t.Partitions) == 0 {
 		return -1, nil, nil
 	}
-	tp := offsetsPartition(id, len(t.Partitions))
+	tp := topic.Partition{Topic: topic.ConsumerOffsets, Partition: group.PartitionFor(id, int32(len(t.Partitions)))}
 	found = map[topic.Partition]inKafka{}
 	err = readWhole(ctx, c, tp, func(r shownRecord) error {
 		s, err := group.ReadStored(r.Key, r.Value)

@@ -17,7 +17,7 @@ import (
 // place has, and how often it was written there.
 func TestOffsetsCompare(t *testing.T) {
 	zk := zktest.Start(t)
-	b := clustertest.StartInProcess(t, zk.Addr, 1, map[string]string{"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "3"}).Brokers[1]
+	b := clustertest.StartInProcess(t, zk.Addr, 1, map[string]string{"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "4"}).Brokers[1]
 	a := admin.New(client.DefaultConfig(b.Addr))
 	defer a.Close()
 	if err := a.CreateTopic(t.Context(), admin.NewTopic{Name: "t", Partitions: 3, ReplicationFactor: 1}); err != nil {
@@ -26,7 +26,7 @@ func TestOffsetsCompare(t *testing.T) {
 	commit := func(s consumer.Storage, offsets consumer.Offsets) {
 		t.Helper()
 		cfg := consumer.DefaultConfig(client.DefaultConfig(b.Addr))
-		cfg.Group, cfg.Storage, cfg.AutoCommit = "g", s, false
+		cfg.Group, cfg.Storage, cfg.AutoCommit = "billing", s, false // its hash is negative
 		c := consumer.New(cfg)
 		defer c.Close()
 		if err := c.CommitOffsets(t.Context(), offsets); err != nil {
@@ -39,7 +39,7 @@ func TestOffsetsCompare(t *testing.T) {
 	commit(consumer.StoreZooKeeper, consumer.Offsets{p(0): {At: 5, LeaderEpoch: -1}, p(2): {At: 1, LeaderEpoch: -1}})
 
 	args := []string{"offsets", "compare", "--bootstrap-server", b.Addr, "--zookeeper", zk.Addr}
-	stdout, stderr, exit := kz(t, append(args, "-o", "json", "g")...)
+	stdout, stderr, exit := kz(t, append(args, "-o", "json", "billing")...)
 	var got comparison
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || exit != 0 || len(got.Offsets) != 3 {
 		t.Fatalf("exit %d, %v: %s %s", exit, err, stdout, stderr)
@@ -54,7 +54,7 @@ func TestOffsetsCompare(t *testing.T) {
 	if o[2].Kafka != nil || o[2].ZooKeeper.Version != 0 {
 		t.Errorf("only in ZooKeeper: %+v", o[2])
 	}
-	stdout, _, _ = kz(t, append(args, "g")...)
+	stdout, _, _ = kz(t, append(args, "billing")...)
 	for i, want := range []string{" 0", " +2", " only in ZooKeeper"} {
 		if lines := strings.Split(stdout, "\n"); len(lines) < 6 || !strings.HasSuffix(lines[3+i], want) {
 			t.Errorf("line %d of %q should end in %q", 3+i, stdout, want)

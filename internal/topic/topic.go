@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"kz/internal/kafkaerr"
 )
@@ -28,13 +30,26 @@ func (p Partition) Compare(o Partition) int {
 	return int(p.Partition) - int(o.Partition)
 }
 
-// JavaHash is java.lang.String.hashCode of ASCII names (topic names are ASCII).
+// JavaHash is java.lang.String.hashCode: over UTF-16 units.
 func JavaHash(s string) int32 {
 	var h int32
-	for i := 0; i < len(s); i++ {
-		h = 31*h + int32(s[i])
+	for _, r := range s {
+		if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+			h = 31*h + high
+			r = low
+		}
+		h = 31*h + r
 	}
 	return h
+}
+
+// JavaAbs is org.apache.kafka.common.utils.Utils.abs: the smallest number, which has no
+// absolute value, counts as 0.
+func JavaAbs(n int32) int32 {
+	if n < 0 {
+		return max(-n, 0)
+	}
+	return n
 }
 
 // The topics that belong to the brokers themselves. Mirrors

@@ -2,6 +2,7 @@ package topic_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -50,9 +51,17 @@ func TestCollide(t *testing.T) {
 
 // Known values of java.lang.String.hashCode.
 func TestJavaHash(t *testing.T) {
-	for s, want := range map[string]int32{"": 0, "test": 3556498, "my-group": -1906497762} {
+	for s, want := range map[string]int32{"": 0, "test": 3556498, "my-group": -1906497762, "größe": 98762257, "😀": 1772899, "polygenelubricants": math.MinInt32} {
 		if got := topic.JavaHash(s); got != want {
 			t.Errorf("JavaHash(%q) = %d, want %d", s, got, want)
+		}
+	}
+}
+
+func TestJavaAbs(t *testing.T) {
+	for n, want := range map[int32]int32{0: 0, 5: 5, -5: 5, math.MaxInt32: math.MaxInt32, -math.MaxInt32: math.MaxInt32, math.MinInt32: 0} {
+		if got := topic.JavaAbs(n); got != want {
+			t.Errorf("JavaAbs(%d) = %d, want %d", n, got, want)
 		}
 	}
 }

@@ -40,12 +40,23 @@ var sentences = map[journal.Kind]func(*Narrator, Event) string{
 	journal.Truncation: says(func(e Event) string {
 		return fmt.Sprintf("truncated %s-%d to offset %d", e.Topic, e.Partition, e.Offset)
 	}),
+	journal.GroupState: says(func(e Event) string {
+		if e.To == "CompletingRebalance" { // a moment between the two that are told
+			return ""
+		}
+		return fmt.Sprintf("has group %s: %s -> %s, generation %d: %s", e.Group, e.From, e.To, e.Generation, e.Text)
+	}),
 	journal.LogDirFailed: says(func(e Event) string { return "lost a log directory: " + e.Text }),
 }
 
 // says begins with who says it.
 func says(what func(Event) string) func(*Narrator, Event) string {
-	return func(_ *Narrator, e Event) string { return e.Src + " " + what(e) }
+	return func(_ *Narrator, e Event) string {
+		if s := what(e); s != "" {
+			return e.Src + " " + s
+		}
+		return ""
+	}
 }
 
 func isrChange(how string, e Event) string {
