@@ -1,3 +1,5 @@
+//go:build unix
+
 package mixedtest_test
 
 import (
