@@ -72,20 +72,25 @@ func EncodeAssignment(parts []topic.Partition) []byte {
 // DecodeAssignment reads any version. No bytes at all mean no partitions: so the
 // broker answers a member that the leader forgot.
 func DecodeAssignment(b []byte) ([]topic.Partition, error) {
+	out, _, err := DecodeAssignmentData(b)
+	return out, err
+}
+
+// DecodeAssignmentData gives also what the rule of the leader says to itself; nil: nothing.
+func DecodeAssignmentData(b []byte) (out []topic.Partition, userData []byte, err error) {
 	if len(b) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	m := kmsg.NewConsumerMemberAssignment()
 	if err := readAsKnown(b, 1, m.ReadFrom); err != nil {
-		return nil, fmt.Errorf("assignment: %w", err)
+		return nil, nil, fmt.Errorf("assignment: %w", err)
 	}
-	var out []topic.Partition
 	for _, t := range m.Topics {
 		for _, id := range t.Partitions {
 			out = append(out, topic.Partition{Topic: t.Topic, Partition: id})
 		}
 	}
-	return out, nil
+	return out, m.UserData, nil
 }
 
 // readAsKnown hands the bytes to read with a version that it knows: newer versions

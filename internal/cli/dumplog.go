@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"kz/internal/record"
 )
 
 const stringDecoder = "kafka.serializer.StringDecoder"
@@ -23,7 +25,7 @@ var dumpLogOptions = []option{
 	{name: "max-message-size", arg: "bytes", def: "5242880", help: "largest batch that an index entry is compared with"},
 	{name: "key-decoder-class", arg: "class", optional: true, def: stringDecoder, help: "only the default is served"},
 	{name: "value-decoder-class", arg: "class", optional: true, def: stringDecoder, help: "only the default is served"},
-	{name: "offsets-decoder", help: "refused: kz does not decode __consumer_offsets yet"},
+	{name: "offsets-decoder", help: "show the records of __consumer_offsets as what they say"},
 	{name: "transaction-log-decoder", help: "refused: kz does not decode __transaction_state yet"},
 	{name: "cluster-metadata-decoder", help: "refused: kz has no KRaft"},
 }
@@ -36,6 +38,7 @@ type dump struct {
 	asJSON bool
 
 	deep, contents, skipMetadata bool
+	content                      func(record.Record) (key, payload *string, err error) // how to show them
 	sanityOnly, verifyOnly       bool
 	maxMessageSize               int
 
@@ -85,7 +88,11 @@ func runDumpLog(_ context.Context, e *env, args []string) error {
 		return exitf(exitFailed, "%v", err)
 	}
 	d := &dump{out: bufio.NewWriterSize(e.stdout, 64<<10), errs: e.stderr, skipMetadata: o.has("skip-record-metadata"), sanityOnly: o.has("index-sanity-check"), verifyOnly: o.has("verify-index-only")}
-	d.contents = o.has("print-data-log") || o.has("key-decoder-class") || o.has("value-decoder-class")
+	d.content = asText
+	if o.has("offsets-decoder") {
+		d.content = asStored
+	}
+	d.contents = o.has("print-data-log") || o.has("offsets-decoder") || o.has("key-decoder-class") || o.has("value-decoder-class")
 	d.deep = o.has("deep-iteration") || d.contents
 	size, err := o.number("max-message-size", 32)
 	if err != nil {
@@ -107,7 +114,7 @@ func runDumpLog(_ context.Context, e *env, args []string) error {
 }
 
 func refuseDecoders(o *options) error {
-	for _, name := range []string{"offsets-decoder", "transaction-log-decoder", "cluster-metadata-decoder"} {
+	for _, name := range []string{"transaction-log-decoder", "cluster-metadata-decoder"} {
 		if o.has(name) {
 			return exitf(exitFailed, "kz dump-log: --%s is not served yet. Without it the records are shown as text.", name)
 		}

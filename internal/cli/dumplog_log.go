@@ -151,11 +151,15 @@ func (d *dump) recordLine(b record.Batch, r record.Record, position int64) error
 		}
 	}
 	if d.contents && !b.IsControl() {
-		if r.Key != nil {
-			fmt.Fprintf(d.out, "%skey: %s", prefix, text(r.Key))
+		key, payload, err := d.content(r)
+		if err != nil {
+			return err
 		}
-		if r.Value != nil {
-			fmt.Fprintf(d.out, " payload: %s", text(r.Value))
+		if key != nil {
+			fmt.Fprintf(d.out, "%skey: %s", prefix, *key)
+		}
+		if payload != nil {
+			fmt.Fprintf(d.out, " payload: %s", *payload)
 		}
 	}
 	_, err := fmt.Fprintln(d.out)
@@ -171,13 +175,9 @@ func (d *dump) recordObject(name string, b record.Batch, r record.Record, positi
 		}
 		j.Marker = marker
 	} else if d.contents {
-		if r.Key != nil {
-			s := text(r.Key)
-			j.Key = &s
-		}
-		if r.Value != nil {
-			s := text(r.Value)
-			j.Payload = &s
+		var err error
+		if j.Key, j.Payload, err = d.content(r); err != nil {
+			return err
 		}
 	}
 	return d.object(j)

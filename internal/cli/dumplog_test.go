@@ -122,7 +122,8 @@ func TestDumpLogOfDamagedFiles(t *testing.T) {
 		{"a snapshot with a wrong CRC", "00000000000000000004.snapshot", []byte{0, 1, 9, 9, 9, 9, 0, 0, 0, 0}, "", 0, ".snapshot\n", "is corrupt (CRC is no longer correct)"},
 		{"an empty snapshot", "00000000000000000004.snapshot", []byte{0, 1, 0x48, 0x67, 0x4b, 0xc7, 0, 0, 0, 0}, "", 0, ".snapshot\n", ""},
 		{"format 1", "00000000000000000000.log", old(good), "", 1, "Starting offset: 0\n", "kz reads format 2 only"},
-		{"a decoder of internal topics", "00000000000000000000.log", good, "--offsets-decoder", 1, "", "--offsets-decoder is not served yet"},
+		{"a decoder of internal topics", "00000000000000000000.log", good, "--transaction-log-decoder", 1, "", "--transaction-log-decoder is not served yet"},
+		{"records that are no offsets", "00000000000000000000.log", good, "--offsets-decoder", 1, "", "Failed to decode message using offset topic decoder"},
 		{"a Java class", "00000000000000000000.log", good, "--key-decoder-class x.Y", 1, "", "Java classes cannot be loaded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -59,7 +59,7 @@ var sees = map[string][]string{
 	"internal/up":      {"internal/journal", "internal/link", "internal/nearest", "internal/wire", "internal/zk", "zkpaths"},
 
 	"internal/cli": plus(words, "internal/nearest", "internal/link", "internal/record", "internal/zk", "zkpaths", "internal/zkserver", "internal/up", "broker", "broker/admin", "broker/config", "broker/group",
-		"client", "client/admin", "client/producer", "client/consumer", "client/zkconsumer", "client/witness"),
+		"client", "client/admin", "client/assignor", "client/producer", "client/consumer", "client/zkconsumer", "client/witness"),
 
 	// What only tests and measurements use.
 	"internal/zktest":      nil,
