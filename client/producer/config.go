@@ -34,6 +34,12 @@ func DefaultConfig(c client.Config) Config {
 	}
 }
 
+// Patience is how long Close may have to wait until every record has its answer: those
+// that wait have delivery.timeout.ms, those in flight request.timeout.ms at most.
+func (c *Config) Patience() time.Duration {
+	return c.DeliveryTimeout + c.Client.RequestTimeout + expiryCheck
+}
+
 var codecs = map[string]record.Codec{
 	"none": record.None, "gzip": record.Gzip, "snappy": record.Snappy, "lz4": record.LZ4, "zstd": record.Zstd,
 }

@@ -216,6 +216,25 @@ func TestBatchExpiresWhileMetadataIsAwaited(t *testing.T) {
 	})
 }
 
+// Who closes with Patience hears why each record failed, not that the producer was closed.
+func TestPatienceOutlastsEveryBatch(t *testing.T) {
+	limits := func(c *Config) { c.DeliveryTimeout, c.Client.RequestTimeout = 5*time.Second, 5*time.Second }
+	bubble(t, 1, []int32{1, -1}, limits, func(r *rig) {
+		r.cluster.Handle(kmsg.Produce, func(int32, kmsg.Request) kmsg.Response { return nil })
+		r.sendTo(1, 1, "no leader")
+		time.Sleep(4 * time.Second) // in the bubble: sent when the other is nearly over
+		r.sendTo(0, 2, "no answer")
+		ctx, cancel := context.WithTimeout(context.Background(), r.p.cfg.Patience())
+		defer cancel()
+		r.p.Close(ctx)
+		for tag := int64(1); tag <= 2; tag++ {
+			if h, ok := r.heard[tag]; !ok || h.err == nil || errors.Is(h.err, ErrClosed) {
+				t.Errorf("record %d: %v", tag, h.err)
+			}
+		}
+	})
+}
+
 func TestUnknownTopicFailsAfterMaxBlock(t *testing.T) {
 	bubble(t, 1, []int32{1}, nil, func(r *rig) {
 		begin := time.Now()

@@ -75,7 +75,7 @@ func runConsoleProducer(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	return (&consoleProducer{e: e, lines: lines, sync: o.has("sync"), p: producer.New(cfg)}).run(ctx, cfg.DeliveryTimeout)
+	return (&consoleProducer{e: e, lines: lines, sync: o.has("sync"), p: producer.New(cfg)}).run(ctx, cfg.Patience())
 }
 
 // usageOf prints an error of the parser with the usage, as some of Kafka's tools do.

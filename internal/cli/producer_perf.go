@@ -205,7 +205,7 @@ func (p *producerPerf) run(ctx context.Context, e *env) error {
 		}
 		throttle.pause(ctx, i, now)
 	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.DeliveryTimeout)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.Patience())
 	defer cancel()
 	if stopped != nil {
 		cancel() // interrupted: do not wait for what is left

@@ -90,18 +90,18 @@ func (d javaDouble) MarshalJSON() ([]byte, error) {
 
 // verifiableProducer sends rising numbers and says of each what became of it.
 type verifiableProducer struct {
-	log           *eventLog
-	p             *producer.Producer
-	topic         string
-	max, rate     int64
-	prefix        string // with its dot
-	keys          int64  // 0: no keys
-	created       int64  // timestamp of the next record; -1: now
-	start         time.Time
-	sent          int64
-	acked         int64 // guarded by mu
-	mu            sync.Mutex
-	deliveryLimit time.Duration
+	log       *eventLog
+	p         *producer.Producer
+	topic     string
+	max, rate int64
+	prefix    string // with its dot
+	keys      int64  // 0: no keys
+	created   int64  // timestamp of the next record; -1: now
+	start     time.Time
+	sent      int64
+	acked     int64 // guarded by mu
+	mu        sync.Mutex
+	patience  time.Duration
 }
 
 // runVerifiableProducer is kafka-verifiable-producer.sh. Mirrors VerifiableProducer.
@@ -132,7 +132,7 @@ func runVerifiableProducer(ctx context.Context, e *env, args []string) error {
 	}
 	warnUnknown(e, unknown)
 	cfg.Client.Network, cfg.Client.Unreachable = e.network, warnUnreachable(e)
-	v.p, v.deliveryLimit = producer.New(cfg), cfg.DeliveryTimeout
+	v.p, v.patience = producer.New(cfg), cfg.Patience()
 	ctx, cancel := e.whileRead(ctx)
 	defer cancel()
 	return v.run(ctx)
@@ -148,7 +148,7 @@ func (v *verifiableProducer) run(ctx context.Context) error {
 		v.send(ctx, i)
 		throttle.pause(ctx, i, now)
 	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), v.deliveryLimit)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), v.patience)
 	defer cancel()
 	v.p.Close(closing)
 	v.log.print(v.log.head("shutdown_complete"))
