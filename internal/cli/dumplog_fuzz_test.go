@@ -28,6 +28,11 @@ func FuzzDumpLog(f *testing.F) {
 		f.Add(byte(i)|0x80, []byte{0, 0, 1, 0x7f, 0, 0, 0, 0, 0, 0, 0, 1}, []byte{})
 		f.Add(byte(i), empty, []byte{})
 	}
+	stored, err := os.ReadFile(filepath.Join("..", "..", "broker", "group", "testdata", "consumer-offsets.log"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(byte(0x41), stored, []byte{}) // a .log, shown as what it says
 	f.Fuzz(func(t *testing.T, which byte, bytes, log []byte) {
 		dir := t.TempDir()
 		suffix := suffixes[int(which)%len(suffixes)]
@@ -37,8 +42,12 @@ func FuzzDumpLog(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
+		content := asText
+		if which&0x40 != 0 {
+			content = asStored
+		}
 		for _, asJSON := range []bool{false, true} {
-			d := &dump{out: bufio.NewWriter(io.Discard), errs: io.Discard, deep: true, contents: true, maxMessageSize: 1 << 20, asJSON: asJSON, sanityOnly: which&0x80 != 0}
+			d := &dump{content: content, out: bufio.NewWriter(io.Discard), errs: io.Discard, deep: true, contents: true, maxMessageSize: 1 << 20, asJSON: asJSON, sanityOnly: which&0x80 != 0}
 			if d.file(file) == nil {
 				d.report()
 			}

@@ -92,6 +92,15 @@ func TestGroupsOfStockClients(t *testing.T) {
 
 const foreignParts = 12
 
+// sessionMs is session.timeout.ms: short, so that a death is noticed soon; of a static member long enough
+// to start a JVM again.
+func sessionMs(instance string) int {
+	if instance != "" {
+		return 30000
+	}
+	return 6000
+}
+
 // A foreignGroup is one group, named as its topic, and what its members read.
 type foreignGroup struct {
 	*testing.T
@@ -277,7 +286,7 @@ func (g *foreignGroup) program(name string, args ...string) (leave, kill func())
 
 // joinKcat needs kcat: librdkafka.
 func joinKcat(g *foreignGroup, instance string) (leave, kill func()) {
-	args := []string{"-b", strings.Join(g.seeds, ","), "-G", g.name, "-q", "-u", "-X", "auto.offset.reset=earliest", "-X", "session.timeout.ms=6000",
+	args := []string{"-b", strings.Join(g.seeds, ","), "-G", g.name, "-q", "-u", "-X", "auto.offset.reset=earliest", "-X", fmt.Sprint("session.timeout.ms=", sessionMs(instance)),
 		"-X", "heartbeat.interval.ms=500", "-X", "auto.commit.interval.ms=200", "-X", "partition.assignment.strategy=" + map[string]string{"eager": "range", "cooperative": "cooperative-sticky"}[g.rule]}
 	if instance != "" {
 		args = append(args, "-X", "group.instance.id="+instance)
@@ -297,13 +306,13 @@ func joinPython(g *foreignGroup, instance string) (leave, kill func()) {
 		}
 		g.Skipf("needs kafka-python 3 (pip install kafka-python; KZ_PYTHON says which python): %v", err)
 	}
-	return g.program(python, filepath.Join("testdata", "member.py"), strings.Join(g.seeds, ","), g.name, g.name, instance, g.rule)
+	return g.program(python, filepath.Join("testdata", "member.py"), strings.Join(g.seeds, ","), g.name, g.name, instance, g.rule, fmt.Sprint(sessionMs(instance)))
 }
 
 // joinJava needs Apache Kafka's console consumer.
 func joinJava(g *foreignGroup, instance string) (leave, kill func()) {
 	args := []string{"kafka-console-consumer", "--bootstrap-server", strings.Join(g.seeds, ","), "--topic", g.name, "--group", g.name, "--from-beginning"}
-	props := []string{"session.timeout.ms=6000", "heartbeat.interval.ms=500", "auto.commit.interval.ms=200",
+	props := []string{fmt.Sprint("session.timeout.ms=", sessionMs(instance)), "heartbeat.interval.ms=500", "auto.commit.interval.ms=200",
 		"partition.assignment.strategy=org.apache.kafka.clients.consumer." + map[string]string{"eager": "RangeAssignor", "cooperative": "CooperativeStickyAssignor"}[g.rule]}
 	if instance != "" {
 		props = append(props, "group.instance.id="+instance)
@@ -350,7 +359,7 @@ func joinKgo(g *foreignGroup, instance string) (leave, kill func()) {
 	if g.rule == "cooperative" {
 		balancer = kgo.CooperativeStickyBalancer()
 	}
-	opts := []kgo.Opt{kgo.SeedBrokers(g.seeds...), kgo.ConsumerGroup(g.name), kgo.ConsumeTopics(g.name), kgo.Balancers(balancer), kgo.SessionTimeout(6 * time.Second),
+	opts := []kgo.Opt{kgo.SeedBrokers(g.seeds...), kgo.ConsumerGroup(g.name), kgo.ConsumeTopics(g.name), kgo.Balancers(balancer), kgo.SessionTimeout(time.Duration(sessionMs(instance)) * time.Millisecond),
 		kgo.HeartbeatInterval(500 * time.Millisecond), kgo.AutoCommitInterval(200 * time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.Dialer(func(_ context.Context, network, addr string) (net.Conn, error) { return w.Dial(network, addr) })}
 	if instance != "" {
@@ -368,15 +377,21 @@ func joinKgo(g *foreignGroup, instance string) (leave, kill func()) {
 			cl.PollFetches(ctx).EachRecord(func(r *kgo.Record) { g.saw(string(r.Value)) })
 		}
 	}()
-	end := func(first func()) func() {
-		return func() {
-			first()
-			cancel()
-			<-done
-			cl.Close()
+	leave = func() {
+		cancel()
+		<-done
+		if err := cl.CommitUncommittedOffsets(context.Background()); err != nil { // by itself it commits what the poll before gave
+			g.Errorf("kgo: %v", err)
 		}
+		cl.Close()
 	}
-	return g.onLeave(end(func() {}), end(w.kill))
+	kill = func() {
+		w.kill()
+		cancel()
+		<-done
+		cl.Close()
+	}
+	return g.onLeave(leave, kill)
 }
 
 func joinSarama(g *foreignGroup, instance string) (leave, kill func()) {
@@ -385,7 +400,7 @@ func joinSarama(g *foreignGroup, instance string) (leave, kill func()) {
 	cfg.Version = sarama.V2_8_0_0
 	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
 	cfg.Consumer.Offsets.AutoCommit.Interval = 200 * time.Millisecond
-	cfg.Consumer.Group.Session.Timeout, cfg.Consumer.Group.Heartbeat.Interval = 6*time.Second, 500*time.Millisecond
+	cfg.Consumer.Group.Session.Timeout, cfg.Consumer.Group.Heartbeat.Interval = time.Duration(sessionMs(instance))*time.Millisecond, 500*time.Millisecond
 	cfg.Consumer.Group.InstanceId = instance
 	cfg.Net.Proxy.Enable, cfg.Net.Proxy.Dialer = true, w
 	member, err := sarama.NewConsumerGroup(g.seeds, g.name, cfg)

@@ -217,7 +217,7 @@ func (g *sharedGroup) coordinator() int32 {
 // stable waits until the group rests with n members.
 func (g *sharedGroup) stable(n int) {
 	g.Helper()
-	eventually(g.T, 90*time.Second, fmt.Sprintf("a group of %d", n), func() (bool, string) {
+	eventually(g.T, 3*time.Minute, fmt.Sprintf("a group of %d", n), func() (bool, string) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		d, err := g.admin.DescribeGroup(ctx, "g")
@@ -246,7 +246,7 @@ func (g *sharedGroup) producedAndRead() {
 	ctx, cancel := context.WithTimeout(g.Context(), 60*time.Second)
 	defer cancel()
 	must(g.T, cl.ProduceSync(ctx, records...).FirstErr())
-	eventually(g.T, 90*time.Second, "everything to be read", func() (bool, string) {
+	eventually(g.T, 3*time.Minute, "everything to be read", func() (bool, string) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		return len(g.read) == g.sent, fmt.Sprintf("%d of %d", len(g.read), g.sent)
@@ -287,7 +287,7 @@ var spaces = regexp.MustCompile(` +`)
 // saysTheSame waits until the tools of both kinds print the same lines, whomever they ask.
 func (g *sharedGroup) saysTheSame() {
 	g.Helper()
-	eventually(g.T, 60*time.Second, "both tools to say the same", func() (bool, string) {
+	eventually(g.T, 3*time.Minute, "both tools to say the same", func() (bool, string) {
 		var first, at string
 		for _, n := range g.c.Sorted() {
 			args := []string{"--bootstrap-server", n.Addr, "--describe", "--group", "g"}
