@@ -5,6 +5,7 @@ package clustertest_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -45,6 +46,7 @@ var foreignClients = []struct {
 	{"kafka-python", "cooperative", joinPython},
 	{"java", "eager", joinJava},
 	{"java", "cooperative", joinJava},
+	{"java-verifiable", "eager", joinJavaVerifiable},
 }
 
 // Three members of each client over twelve partitions: they join, one leaves, comes back, is killed and
@@ -70,14 +72,15 @@ func TestGroupsOfStockClients(t *testing.T) {
 			f.join(g, "")
 			g.sharedBy(3)
 			g.sendAndRead()
-			g.readOnce()
-			killC() // its session has to end
+			g.readAtMost(1, 0) // whoever leaves commits first
+			killC()            // its session has to end
 			g.sharedBy(2)
 			_, kill := f.join(g, "static")
 			g.sharedBy(3)
 			g.sendAndRead()
 			generation := g.generation()
 			kill()
+			lastKill := g.sent
 			f.join(g, "static")
 			g.sendAndRead() // also from the partitions of the static member, which has them again
 			if now := g.generation(); now != generation {
@@ -86,6 +89,8 @@ func TestGroupsOfStockClients(t *testing.T) {
 			g.sharedBy(3)
 			g.leaveAll()
 			g.allCommitted()
+			g.readAtMost(3, 0) // two were killed
+			g.readAtMost(1, lastKill)
 		})
 	}
 }
@@ -212,14 +217,14 @@ func (g *foreignGroup) sendAndRead() {
 	})
 }
 
-// readOnce holds while nobody was killed: whoever leaves commits first.
-func (g *foreignGroup) readOnce() {
+// readAtMost holds the records from the one with number from on against how often each may have been read.
+func (g *foreignGroup) readAtMost(times, from int) {
 	g.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for value, n := range g.read {
-		if n != 1 {
-			g.Errorf("%s: %s was read %d times", g.name, value, n)
+	for i := from; i < g.sent; i++ {
+		if n := g.read[fmt.Sprint("v", i)]; n > times {
+			g.Errorf("%s: record %d was read %d times, not at most %d", g.name, i, n, times)
 		}
 	}
 }
@@ -250,8 +255,11 @@ func (g *foreignGroup) onLeave(leave, kill func()) (func(), func()) {
 	return end(leave), end(kill)
 }
 
-// program starts a client that prints what it reads, a line a record.
-func (g *foreignGroup) program(name string, args ...string) (leave, kill func()) {
+// itself is how most clients print a record: its value is the line.
+func itself(line string) (value string, isRecord bool) { return line, true }
+
+// program starts a client that prints what it reads, a line a record; valueOf knows which and how.
+func (g *foreignGroup) program(valueOf func(line string) (string, bool), name string, args ...string) (leave, kill func()) {
 	cmd := exec.Command(name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a script may have the client for a child
 	var errs strings.Builder
@@ -268,7 +276,9 @@ func (g *foreignGroup) program(name string, args ...string) (leave, kill func())
 	go func() {
 		defer close(done)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			g.saw(lines.Text())
+			if value, ok := valueOf(lines.Text()); ok {
+				g.saw(value)
+			}
 		}
 		if err := cmd.Wait(); !asked.Load() {
 			g.Errorf("%s ended by itself: %v\n%s", name, err, errs.String())
@@ -291,7 +301,7 @@ func joinKcat(g *foreignGroup, instance string) (leave, kill func()) {
 	if instance != "" {
 		args = append(args, "-X", "group.instance.id="+instance)
 	}
-	return g.program(needs(g.T, "kcat", "KZ_REQUIRE_KCAT"), append(args, g.name)...)
+	return g.program(itself, needs(g.T, "kcat", "KZ_REQUIRE_KCAT"), append(args, g.name)...)
 }
 
 // joinPython needs a Python with the module kafka: $KZ_PYTHON, or python3.
@@ -306,7 +316,7 @@ func joinPython(g *foreignGroup, instance string) (leave, kill func()) {
 		}
 		g.Skipf("needs kafka-python 3 (pip install kafka-python; KZ_PYTHON says which python): %v", err)
 	}
-	return g.program(python, filepath.Join("testdata", "member.py"), strings.Join(g.seeds, ","), g.name, g.name, instance, g.rule, fmt.Sprint(sessionMs(instance)))
+	return g.program(itself, python, filepath.Join("testdata", "member.py"), strings.Join(g.seeds, ","), g.name, g.name, instance, g.rule, fmt.Sprint(sessionMs(instance)))
 }
 
 // joinJava needs Apache Kafka's console consumer.
@@ -320,7 +330,26 @@ func joinJava(g *foreignGroup, instance string) (leave, kill func()) {
 	for _, p := range props {
 		args = append(args, "--consumer-property", p)
 	}
-	return g.program(clustertest.ReferenceKafka(g.T), args...)
+	return g.program(itself, clustertest.ReferenceKafka(g.T), args...)
+}
+
+// joinJavaVerifiable needs Apache Kafka's verifiable consumer, which commits what it read after each poll.
+func joinJavaVerifiable(g *foreignGroup, instance string) (leave, kill func()) {
+	config := filepath.Join(g.TempDir(), "consumer.properties")
+	if err := os.WriteFile(config, []byte("heartbeat.interval.ms=500\n"), 0o644); err != nil {
+		g.Fatal(err)
+	}
+	args := []string{"kafka-verifiable-consumer", "--bootstrap-server", strings.Join(g.seeds, ","), "--topic", g.name, "--group-id", g.name, "--verbose",
+		"--session-timeout", fmt.Sprint(sessionMs(instance)), "--consumer.config", config}
+	if instance != "" {
+		args = append(args, "--group-instance-id", instance)
+	}
+	event := func(line string) (string, bool) {
+		var e struct{ Name, Value string }
+		err := json.Unmarshal([]byte(line), &e)
+		return e.Value, err == nil && e.Name == "record_data"
+	}
+	return g.program(event, clustertest.ReferenceKafka(g.T), args...)
 }
 
 // wires are the connections of a client in this process, which can be cut for good: to the broker it is
