@@ -238,6 +238,8 @@ func (m *Manager) workers() int {
 
 // GetOrCreate finds the log or makes it in the live directory with the fewest logs.
 // With isNew false and a directory offline, which may hold it: KAFKA_STORAGE_ERROR.
+// A partition that would not be found again at the next start is refused with
+// INVALID_TOPIC_EXCEPTION: the fault is in its name, not on the disk.
 func (m *Manager) GetOrCreate(p topic.Partition, cfg Config, isNew bool) (*Log, error) {
 	if l, ok := m.Get(p); ok {
 		return l, nil
@@ -245,6 +247,9 @@ func (m *Manager) GetOrCreate(p topic.Partition, cfg Config, isNew bool) (*Log, 
 	m.creating.Lock()
 	defer m.creating.Unlock()
 	op := "create log " + p.String()
+	if !canBeDir(p) {
+		return nil, kafkaerr.Wrap(kafkaerr.InvalidTopicException, op, errors.New("no directory can have this name"))
+	}
 	for {
 		dir, l, err := m.placeFor(p, isNew)
 		if err != nil || l != nil {

@@ -219,6 +219,24 @@ func TestDirectoryNames(t *testing.T) {
 	}
 }
 
+// What cannot be a directory is refused, and costs nobody else the disk.
+func TestPartitionThatCannotBeADirectory(t *testing.T) {
+	m := newTestManager(t, nil, smallConfig())
+	load(t, m)
+	for _, p := range []topic.Partition{
+		part(strings.Repeat("t", 300), 0),
+		part(strings.Repeat("t", 249), 100000),
+		part("a b", 0),
+		part("a", -1),
+		part("", 0),
+	} {
+		if _, err := m.GetOrCreate(p, smallConfig(), true); kafkaerr.CodeOf(err) != kafkaerr.InvalidTopicException {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+	mustAppend(t, create(t, m, part(strings.Repeat("t", 249), 99999), smallConfig()), batch(0, 1, 10, 0), 0)
+}
+
 func TestMetaProperties(t *testing.T) {
 	golden, err := os.ReadFile("testdata/dirs/clean-stop/meta.properties")
 	if err != nil {

@@ -24,6 +24,7 @@ const (
 	swapSuffix    = ".swap"    // complete, about to take its segments' place
 
 	deleteDirSuffix = "-delete" // a deleted partition's directory
+	maxFileName     = 255       // bytes, on all common file systems
 	futureDirSuffix = "-future" // a replica on its way to another directory
 
 	epochFile          = "leader-epoch-checkpoint"
@@ -69,9 +70,18 @@ func parsePartitionDir(name string) (topic.Partition, bool) {
 	return p, topic.ValidateName(p.Topic) == nil
 }
 
+// canBeDir says whether the partition's directory can be made and is read as this
+// partition again. A znode written by hand may name one that cannot: the name is too
+// long, has illegal characters, or the number is negative, and "a--1" is partition 1 of "a-".
+func canBeDir(p topic.Partition) bool {
+	name := p.String()
+	back, ok := parsePartitionDir(name)
+	return ok && back == p && len(name) <= maxFileName
+}
+
 // deletedDirName is the name that a deleted partition's directory waits under:
 // <topic>-<partition>.<32 hex digits>-delete, the topic shortened to fit 255 bytes.
 func deletedDirName(p topic.Partition, unique string) string {
 	tail := "-" + strconv.Itoa(int(p.Partition)) + "." + unique + deleteDirSuffix
-	return p.Topic[:min(len(p.Topic), 255-len(tail))] + tail
+	return p.Topic[:min(len(p.Topic), maxFileName-len(tail))] + tail
 }
