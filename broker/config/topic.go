@@ -23,12 +23,8 @@ func ValidateTopicOverrides(overrides map[string]string) error {
 	}
 	for _, name := range names {
 		k, _ := LookupTopicKey(name)
-		if _, err := k.parse(overrides[name]); err != nil {
+		if _, err := parseTopicValue(k, overrides[name]); err != nil {
 			return kafkaerr.New(kafkaerr.InvalidConfig, invalid(name, err))
-		}
-		if name == "message.format.version" && oldFormat.MatchString(strings.TrimSpace(overrides[name])) {
-			return kafkaerr.New(kafkaerr.InvalidConfig, invalid(name,
-				&valueError{overrides[name], errors.New("kz stores records in format 2 only, that is 0.11.0 and above")}))
 		}
 	}
 	lag := func(name string) int64 {
@@ -47,8 +43,18 @@ func ValidateTopicOverrides(overrides map[string]string) error {
 	return nil
 }
 
+// parseTopicValue refuses, beside what is no value of the key, formats that kz does not
+// write. Any broker or tool of Kafka's can put one into the znode of a topic.
+func parseTopicValue(k TopicKey, text string) (any, error) {
+	v, err := k.parse(text)
+	if err == nil && k.Name == "message.format.version" && oldFormat.MatchString(strings.TrimSpace(text)) {
+		err = &valueError{text, errors.New("kz stores records in format 2 only, that is 0.11.0 and above")}
+	}
+	return v, err
+}
+
 // TopicConfig applies a topic's overrides to the broker's defaults. Overrides that do
-// not parse are an error, and the default stands in their place: a broker must go on
+// not parse are an error that names each, and the default stands in their place: a broker must go on
 // although somebody wrote nonsense into the znode.
 func (c *Config) TopicConfig(overrides map[string]string) (commitlog.Config, error) {
 	return ApplyOverrides(c.LogDefaults, overrides)
@@ -57,22 +63,20 @@ func (c *Config) TopicConfig(overrides map[string]string) (commitlog.Config, err
 // ApplyOverrides is TopicConfig over any defaults. Mirrors LogConfig.fromProps.
 func ApplyOverrides(defaults commitlog.Config, overrides map[string]string) (commitlog.Config, error) {
 	out := defaults
-	var first error
+	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		k, ok := LookupTopicKey(name)
 		if !ok {
 			continue // Kafka ignores it here: the znode may come from a newer broker
 		}
-		v, err := k.parse(overrides[name])
+		v, err := parseTopicValue(k, overrides[name])
 		if err != nil {
-			if first == nil {
-				first = kafkaerr.New(kafkaerr.InvalidConfig, invalid(name, err))
-			}
+			faults = append(faults, kafkaerr.New(kafkaerr.InvalidConfig, invalid(name, err)))
 			continue
 		}
 		apply(&out, name, v)
 	}
-	return out, first
+	return out, errors.Join(faults...)
 }
 
 // apply sets the field of one topic key.

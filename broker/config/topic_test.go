@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 
 	"kz/internal/kafkaerr"
@@ -71,5 +72,12 @@ func TestTopicConfigAppliesEveryKey(t *testing.T) {
 	got, err := c.TopicConfig(map[string]string{"retention.ms": "x", "segment.bytes": "99", "unknown": "1", "message.timestamp.type": "LogAppendTime"})
 	if kafkaerr.CodeOf(err) != kafkaerr.InvalidConfig || got.SegmentBytes != 99 || got.RetentionMs != c.LogDefaults.RetentionMs || got.TimestampType != record.LogAppendTime {
 		t.Errorf("one bad override must not take the others down: %+v, %v", got, err)
+	}
+	bad := map[string]string{"message.format.version": "0.10.2", "min.insync.replicas": "0", "retention.ms": "x"}
+	_, err = c.TopicConfig(bad)
+	for name := range bad {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is not among the faults: %v", name, err)
+		}
 	}
 }
