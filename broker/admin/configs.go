@@ -5,12 +5,14 @@ import (
 	"errors"
 	"maps"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/rs/zerolog"
 
 	"kz/broker/commitlog"
 	"kz/broker/config"
+	"kz/internal/topic"
 	"kz/internal/zk"
 	"kz/zkpaths"
 )
@@ -102,7 +104,7 @@ func (c *Configs) loadTopics(ctx context.Context) error {
 			c.log.Error().Err(err).Str("topic", names[i]).Msg("topic config cannot be read")
 			continue
 		}
-		c.topics[names[i]] = overrides
+		c.learned(names[i], overrides)
 	}
 	return nil
 }
@@ -196,9 +198,18 @@ func (c *Configs) Overrides(ctx context.Context, name string) (map[string]string
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.generation[name] == generation {
-		c.topics[name] = read
+		c.learned(name, read)
 	}
 	return read, nil
+}
+
+// learned keeps what was read of a topic, with c.mu held, and says once what of it has no
+// effect. Brokers' own topics are compacted, too, but small, and nobody asked for it.
+func (c *Configs) learned(name string, overrides map[string]string) {
+	c.topics[name] = overrides
+	if policy := overrides["cleanup.policy"]; strings.Contains(policy, "compact") && !topic.IsInternal(name) {
+		c.log.Warn().Str("topic", name).Str("cleanup.policy", policy).Msg("log compaction is without effect: kz has none yet, every record stays")
+	}
 }
 
 // Forget drops what is known of a topic that was deleted: it may come again with

@@ -303,3 +303,21 @@ func TestLoadBrokerReadsEveryTopicAtOnce(t *testing.T) {
 		t.Errorf("broken: %s", got)
 	}
 }
+
+// Whoever asks for compaction is told once per reading that nothing is compacted.
+func TestCompactionIsNotTakenSilently(t *testing.T) {
+	tr, log := newTree(), new(strings.Builder)
+	cfg, _, err := config.Parse(map[string]string{"zookeeper.connect": "h:1", "broker.id": "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs := NewConfigs(cfg, tr, zerolog.New(log))
+	for name, policy := range map[string]string{"plain": "delete", "both": "compact,delete", "__consumer_offsets": "compact"} {
+		tr.put("/config/topics/"+name, `{"version":1,"config":{"cleanup.policy":"`+policy+`"}}`)
+		configs.TopicConfig(name)
+		configs.TopicConfig(name)
+	}
+	if got := log.String(); strings.Count(got, "compaction is without effect") != 1 || !strings.Contains(got, `"topic":"both"`) {
+		t.Errorf("logged %q", got)
+	}
+}
