@@ -4,8 +4,11 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 )
 
 // guard lets in who knows the token and is no web page: none that says where it comes from
@@ -17,8 +20,33 @@ func (s *Supervisor) guard(next http.Handler) http.Handler {
 			refuse(w, http.StatusForbidden, Refusal{Text: "the token of this run is missing, or the request comes from a web page"})
 			return
 		}
+		if err := strange(r); err != nil {
+			refuse(w, http.StatusBadRequest, Refusal{Usage: true, Text: err.Error()})
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// strange names what a request says and nobody would heed: who asks for one fault to be
+// healed must not see all healed.
+func strange(r *http.Request) error {
+	asked, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return fmt.Errorf("the query of %s cannot be read: %w", r.URL.Path, err)
+	}
+	for name, values := range asked {
+		if r.URL.Path != "/v1/events" || name != "since" {
+			return fmt.Errorf("%s %s has no parameter %.40q", r.Method, r.URL.Path, name)
+		}
+		if len(values) > 1 {
+			return fmt.Errorf("%s is given %d times", name, len(values))
+		}
+	}
+	if r.ContentLength != 0 && (r.Method != http.MethodPost || r.URL.Path != "/v1/faults") {
+		return fmt.Errorf("%s %s takes no body", r.Method, r.URL.Path)
+	}
+	return nil
 }
 
 // isOurs says whether a Host header names the address the server listens on.
@@ -46,6 +74,11 @@ func (s *Supervisor) serveFault(w http.ResponseWriter, r *http.Request) {
 	in := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxFaultBody))
 	in.DisallowUnknownFields()
 	err := in.Decode(&req)
+	if err == nil {
+		if _, more := in.Token(); more != io.EOF {
+			err = errors.New("something follows it")
+		}
+	}
 	if err == nil && (req.Node == nil) == (req.Link == nil) {
 		err = errors.New("it must have node or link")
 	}

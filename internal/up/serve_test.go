@@ -118,16 +118,49 @@ func TestFaultsOverTheAPI(t *testing.T) {
 	if _, err := r.Node(t.Context(), NodeFault{ID: "a", Act: Kill, Node: "2"}); err == nil || !strings.Contains(err.Error(), "another request") {
 		t.Errorf("an id for two requests: %v", err)
 	}
-	for _, body := range []string{"", "{}", `{"node":{},"link":{}}`, `{"node":{"act":"kill","nod":"1"}}`, strings.Repeat(" ", maxFaultBody+1) + "{}"} {
+	for _, body := range []string{"", "{}", `{"node":{},"link":{}}`, `{"node":{"act":"kill","nod":"1"}}`, strings.Repeat(" ", maxFaultBody+1) + "{}", `{"node":{"id":"b","act":"kill","node":"1"}} and more`} {
 		_, err := r.call(t.Context(), http.MethodPost, "/v1/faults", []byte(body))
 		var refused *Refusal
-		if !errors.As(err, &refused) || !refused.Usage {
+		if !errors.As(err, &refused) || !refused.Usage || strings.Contains(refused.Text, "does not run") {
 			t.Errorf("%.40q: %v", body, err)
 		}
 	}
 	if all, err := r.Faults(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("faults: %v, %v", all, err)
 	}
+}
+
+// What the API does not know is refused, not passed over: healing one fault, which it
+// cannot, must not heal all.
+func TestAPIRefusesWhatItDoesNotKnow(t *testing.T) {
+	s, r := idle(t)
+	s.book.add(&entry{node: "broker-1", at: true, Fault: Fault{Act: Kill, Nodes: []string{"broker-1"}, State: Armed}})
+	for _, c := range []struct{ method, path, body string }{
+		{http.MethodDelete, "/v1/faults?id=99", ""},
+		{http.MethodDelete, "/v1/faults?id=1;x", ""},
+		{http.MethodDelete, "/v1/faults", `{"id":"99"}`},
+		{http.MethodPost, "/v1/faults?act=kill", `{"node":{"id":"c","act":"kill","node":"1"}}`},
+		{http.MethodPost, "/v1/stop?node=1", ""},
+		{http.MethodPost, "/v1/stop", `{"node":"1"}`},
+		{http.MethodGet, "/v1/cluster?node=1", ""},
+		{http.MethodGet, "/v1/events?sinc=5", ""},
+		{http.MethodGet, "/v1/events?since=5&since=6", ""},
+	} {
+		_, err := r.call(t.Context(), c.method, c.path, []byte(c.body))
+		var refused *Refusal
+		if !errors.As(err, &refused) || !refused.Usage {
+			t.Fatalf("%s %s %s: %v", c.method, c.path, c.body, err)
+		}
+	}
+	if all, err := r.Faults(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("faults: %v, %v", all, err)
+	}
+	select {
+	case <-s.StopAsked():
+		t.Error("a stop with a parameter stops all")
+	default:
+	}
+	s.book.takeOut(func(*entry) bool { return true })
 }
 
 // Who follows sees every event once and in order, also after coming back.
