@@ -4,6 +4,9 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,6 +72,42 @@ func TestGuard(t *testing.T) {
 			resp.Body.Close()
 			if resp.StatusCode != c.want {
 				t.Errorf("%s %s: %s, want %d", path, rule, resp.Status, c.want)
+			}
+		}
+	}
+}
+
+// Of several that find what a killed supervisor left, one gets the directory.
+func TestOneSupervisorClaims(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no locks here")
+	}
+	for range 10 {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, contactFile), []byte(`{"api":"127.0.0.1:1","token":"x"}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		const n = 4
+		got := make(chan *Supervisor, n)
+		var all sync.WaitGroup
+		for range n {
+			all.Go(func() {
+				s, err := Supervise(Config{Exe: "never-run", Dir: dir, Ports: Brokers(1, 1), ZooPort: 1})
+				if err == nil {
+					got <- s
+				} else if !errors.Is(err, ErrRunning) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		close(got)
+		if len(got) != 1 {
+			t.Errorf("%d supervisors have the directory", len(got))
+		}
+		for s := range got {
+			if err := s.Close(); err != nil {
+				t.Error(err)
 			}
 		}
 	}

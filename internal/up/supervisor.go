@@ -21,6 +21,11 @@ const stopWait = 30 * time.Second
 // leaveWait is how long those who follow the events may take to read the last ones.
 const leaveWait = 2 * time.Second
 
+// lockName is the file in the cluster's directory that its supervisor keeps locked.
+const lockName = "supervisor.lock"
+
+var errLocked = errors.New("another process has the lock")
+
 // A Supervisor holds a cluster and answers for it on the loopback address:
 //
 //	GET    /v1/cluster         the snapshot
@@ -35,6 +40,7 @@ const leaveWait = 2 * time.Second
 type Supervisor struct {
 	*Cluster
 	contact contact
+	lock    *os.File // of the directory, held
 	server  *http.Server
 	served  chan struct{} // closed when the server has ended
 	state   atomic.Value  // string: "starting", "running", "stopping"
@@ -77,9 +83,21 @@ func Supervise(cfg Config) (*Supervisor, error) {
 	return s, nil
 }
 
-// claim writes the contact file, which one supervisor only can: it must not exist. One
-// whose supervisor does not answer was left by a kill, and goes.
-func (s *Supervisor) claim() error {
+// claim locks the directory for as long as the supervisor lives, then writes the contact
+// file. Without the lock, of two that find the file of a killed one, each could remove the
+// other's; and a supervisor that is only slow would be taken for dead.
+func (s *Supervisor) claim() (err error) {
+	if s.lock, err = awaitLock(filepath.Join(s.cfg.Dir, lockName), func() bool {
+		_, err := Find(s.cfg.Dir)
+		return err == nil
+	}); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			s.lock.Close()
+		}
+	}()
 	file := filepath.Join(s.cfg.Dir, contactFile)
 	b, err := json.Marshal(s.contact)
 	if err != nil {
@@ -94,13 +112,26 @@ func (s *Supervisor) claim() error {
 		if !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if _, err := Find(s.cfg.Dir); err == nil {
+		if _, err := Find(s.cfg.Dir); err == nil { // where there are no locks
 			return ErrRunning
 		}
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		s.bereft = true
+	}
+}
+
+// awaitLock waits a little for a supervisor that is about to end; one that runs has it.
+func awaitLock(file string, runs func() bool) (*os.File, error) {
+	for end := time.Now().Add(leaveWait); ; time.Sleep(pollEvery) {
+		f, err := lockFile(file)
+		if !errors.Is(err, errLocked) {
+			return f, err
+		}
+		if runs() || time.Now().After(end) {
+			return nil, ErrRunning
+		}
 	}
 }
 
@@ -145,7 +176,7 @@ func (s *Supervisor) Close() error {
 	s.Stop(ctx)
 	close(s.leaving) // those who follow the events see the last ones, and the end
 	s.endServer()
-	return os.Remove(filepath.Join(s.cfg.Dir, contactFile))
+	return errors.Join(os.Remove(filepath.Join(s.cfg.Dir, contactFile)), s.lock.Close())
 }
 
 func (s *Supervisor) endServer() {
