@@ -35,15 +35,18 @@ func files(t *testing.T) []string {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() {
-			if base := d.Name(); base == ".git" || base == "testdata" || base == "dist" || base == "data" || base == "zookeeper-data" {
-				return filepath.SkipDir
-			}
-			return nil
-		}
 		rel, err := filepath.Rel(root, p)
-		out = append(out, filepath.ToSlash(rel))
-		return err
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		switch {
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || ignored(t, rel)):
+			return filepath.SkipDir
+		case !d.IsDir() && !ignored(t, rel):
+			out = append(out, rel)
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +102,25 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// ignored says whether .gitignore names it: what README builds and runs in the checkout is not the
+// project's. The patterns there are simple ones.
+func ignored(t *testing.T, rel string) bool {
+	t.Helper()
+	for _, pattern := range strings.Fields(read(t, ".gitignore")) {
+		pattern = strings.TrimSuffix(pattern, "/")
+		name := path.Base(rel)
+		if below, ok := strings.CutPrefix(pattern, "/"); ok {
+			pattern, name = below, rel
+		}
+		if match, err := path.Match(pattern, name); err != nil {
+			t.Fatalf(".gitignore: %s: %v", pattern, err)
+		} else if match {
+			return true
+		}
+	}
+	return false
 }
 
 // within says whether room is one of the rooms, or lies below one that ends in "/...".

@@ -44,6 +44,10 @@ func StartDetached(ctx context.Context, dir string, args ...string) (Snapshot, e
 		select {
 		case <-beat.C:
 		case <-ended:
+			if _, err := Find(dir); err == nil { // somebody else's was a moment faster
+				ended = nil
+				continue
+			}
 			said, _ := os.ReadFile(file)
 			return Snapshot{}, fmt.Errorf("it did not start:\n%s", strings.TrimSpace(string(said)))
 		case <-ctx.Done():
