@@ -139,6 +139,10 @@ func (c *Controller) report(ev event, err error) {
 	if c.life.Err() != nil {
 		return // we are stopping; everything fails
 	}
+	if errors.Is(err, zk.SessionExpired) { // of a broker that was frozen; the next session begins anew
+		c.log.Info().Err(err).Str("event", eventName(ev)).Msg("event dropped: its session is over")
+		return
+	}
 	c.log.Error().Err(err).Str("event", eventName(ev)).Msg("event failed")
 }
 

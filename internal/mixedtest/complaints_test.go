@@ -82,7 +82,6 @@ func uncomplaining(t *testing.T, c *clustertest.Processes) {
 // allowedOfKz is the same for kz, at ERROR only.
 var allowedOfKz = []struct{ pattern, why string }{
 	{`partition does not change its state error="the Offline election finds no leader; ISR `, "the last in-sync replica is dead; Kafka's state.change.logger has it at ERROR, too"},
-	{`event failed error=SESSIONEXPIRED .*event=reelect`, "the broker was frozen while the office became vacant, and ran for it in a session that was over; the next session runs again. Kafka has it at ERROR, too"},
 }
 
 // kzErrors fails the test with what kz logged as an error beyond that.
