@@ -138,16 +138,21 @@ func needsStart(parts []position) bool {
 // one would mean to ask again at once, for ever.
 var errUnanswered = kafkaerr.New(kafkaerr.NetworkException, "the answer does not name the partition")
 
+// ask sends what is not a Fetch, and waits for the answer.
+func (f *fetcher) ask(conn *client.Conn, req kmsg.Request) (kmsg.Response, error) {
+	if err := conn.Prepare(req); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(f.c.ctx, f.c.cfg.Client.RequestTimeout)
+	defer cancel()
+	return conn.Do(ctx, req)
+}
+
 // resolve asks the leader for the offsets of the partitions that start at an end.
 func (f *fetcher) resolve(conn *client.Conn, parts []position) error {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p position) bool { return p.offset >= 0 })
 	req := listOffsets(parts)
-	if err := conn.Prepare(req); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(f.c.ctx, f.c.cfg.Client.RequestTimeout)
-	defer cancel()
-	resp, err := conn.Do(ctx, req)
+	resp, err := f.ask(conn, req)
 	if err != nil {
 		return err
 	}

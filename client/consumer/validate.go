@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"context"
 	"errors"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -67,12 +66,7 @@ func (f *fetcher) validate(conn *client.Conn, parts []position) error {
 	if len(req.Topics) == 0 {
 		return nil
 	}
-	if err := conn.Prepare(req); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(f.c.ctx, f.c.cfg.Client.RequestTimeout)
-	defer cancel()
-	resp, err := conn.Do(ctx, req)
+	resp, err := f.ask(conn, req)
 	if err != nil {
 		return err
 	}

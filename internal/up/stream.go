@@ -86,7 +86,8 @@ const (
 	maxChunkBytes = 1 << 20
 )
 
-var errEnough = errors.New("enough for now")
+// errChunkFull ends one look at the file; the next call of Next goes on from there.
+var errChunkFull = errors.New("the chunk is full")
 
 // lines calls each with the lines that were not given yet, as they are in the file, up to
 // the bounds.
@@ -100,11 +101,11 @@ func (s *Stream) lines(each func(seq int64, line []byte)) error {
 			n, size = n+1, size+len(line)
 		}
 		if n >= maxChunk || size >= maxChunkBytes {
-			return errEnough
+			return errChunkFull
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errChunkFull) {
 		err = nil
 	}
 	return err
