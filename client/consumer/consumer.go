@@ -237,10 +237,11 @@ func (c *Consumer) hand() (out []Fetched, err error) {
 	return out, nil
 }
 
-// failedLocked reports a partition that cannot be read, once.
+// failedLocked reports a partition that cannot be read, once, and after the records
+// that were fetched before the failure.
 func (c *Consumer) failedLocked() error {
 	for _, p := range c.parts {
-		if p.err != nil && !p.reported {
+		if unread := p.known() && p.consumed < p.offset; p.err != nil && !p.reported && !unread {
 			p.reported = true
 			return p.err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,7 @@ type rig struct {
 	end    int64
 	refuse func(node int32, offset int64) kafkaerr.Code // nil: serve
 	spoil  func(b []byte)
+	behind []byte  // follows each batch in an answer
 	asked  []int64 // fetch offsets
 }
 
@@ -105,6 +107,7 @@ func (r *rig) fetch(node int32, req kmsg.Request) kmsg.Response {
 		if r.spoil != nil {
 			r.spoil(rp.RecordBatches)
 		}
+		rp.RecordBatches = append(rp.RecordBatches, r.behind...)
 	}
 	resp := kmsg.NewPtrFetchResponse()
 	rt := kmsg.NewFetchResponseTopic()
@@ -253,6 +256,27 @@ func TestDamagedBatchIsAnError(t *testing.T) {
 					t.Errorf("got %v, want CORRUPT_MESSAGE", err)
 				}
 			})
+		})
+	}
+}
+
+func TestGoodBatchesComeBeforeTheError(t *testing.T) {
+	old := batchAt(2)
+	old[16] = 1            // magic: a broker of before 0.11 wrote it
+	for limit := range 3 { // records a Poll; 0 is no limit
+		bubble(t, 1, func(c *Config) { c.MaxPollRecords = limit }, func(r *rig) {
+			r.behind = old
+			r.c.Assign([]topic.Partition{t0}, 0)
+			got, err := r.read(3)
+			if !slices.Equal(got, []string{"0", "1"}) {
+				t.Errorf("max.poll.records=%d: got %q before the error", limit, got)
+			}
+			if !errors.Is(err, kafkaerr.UnsupportedForMessageFormat) || !strings.Contains(err.Error(), "t-0 at offset 2") {
+				t.Errorf("max.poll.records=%d: error %v", limit, err)
+			}
+			if at, _ := r.c.Position(r.t.Context(), t0); at != 2 {
+				t.Errorf("max.poll.records=%d: position %d, not at the record that cannot be read", limit, at)
+			}
 		})
 	}
 }

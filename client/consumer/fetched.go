@@ -14,7 +14,7 @@ type Fetched struct {
 	From          int64 // earlier records of the first batch are skipped
 	To            int64 // the position after it: what a commit of it says
 	HighWatermark int64
-	Bytes         []byte // whole batches, perhaps with a partial one at the end
+	Bytes         []byte // whole batches
 	checkCRC      bool
 	version       int // of the position it was read at
 	answer        *answer

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -245,14 +246,17 @@ func (f *fetcher) take(parts []position, r *kmsg.FetchResponse, call *wire.Call)
 			case p.ErrorCode != 0:
 				f.refused(at, kafkaerr.Code(p.ErrorCode))
 			case len(p.RecordBatches) > 0:
-				next, err := nextOffset(p.RecordBatches, at.offset)
+				good, next, err := readable(p.RecordBatches, at.offset)
+				if err != nil {
+					err = fmt.Errorf("fetch %v at offset %d: %w", at.part, next, err)
+				}
 				f.set(at, func(pos *position) { pos.offset, pos.err = next, err })
 				if err != nil {
 					f.c.announce()
 				}
 				if next > at.offset {
 					a.parts = append(a.parts, Fetched{Partition: at.part, From: at.offset, To: next, HighWatermark: p.HighWatermark,
-						Bytes: p.RecordBatches, checkCRC: f.c.cfg.CheckCRC, version: at.version, answer: a})
+						Bytes: good, checkCRC: f.c.cfg.CheckCRC, version: at.version, answer: a})
 				}
 			}
 		}
@@ -287,14 +291,17 @@ func (f *fetcher) failed(p position, err error) {
 	f.c.announce()
 }
 
-// nextOffset is what follows the last whole batch; from when there is none.
-func nextOffset(b []byte, from int64) (int64, error) {
-	next := from
+// readable cuts off what stands in front of the first batch that cannot be read, and
+// says which offset follows it: from when nothing does.
+func readable(b []byte, from int64) (good []byte, next int64, err error) {
+	next = from
+	size := 0
 	for batch, err := range record.Batches(b) {
 		if err != nil {
-			return next, err
+			return b[:size], next, err
 		}
+		size += len(batch)
 		next = max(next, batch.LastOffset()+1)
 	}
-	return next, nil
+	return b[:size], next, nil
 }
