@@ -60,7 +60,7 @@ func runConsoleProducer(ctx context.Context, e *env, args []string) error {
 		return o.helpOrVersion(e, args, "This tool helps to read data from standard input and publish it to Kafka.")
 	}
 	if o.fill(ctx, "bootstrap-server", "broker-list"); !o.has("bootstrap-server") && !o.has("broker-list") {
-		return o.die(e, "Missing required option(s) [bootstrap-server]\n"+startOne("--bootstrap-server host:port"))
+		return o.dieAlone(e, "Missing required option(s) [bootstrap-server]", "bootstrap-server")
 	}
 	if err := o.require(e, "topic"); err != nil {
 		return err

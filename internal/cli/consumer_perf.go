@@ -61,7 +61,7 @@ func runConsumerPerf(ctx context.Context, e *env, args []string) error {
 		return err
 	}
 	if o.fill(ctx, "bootstrap-server", "broker-list", "help", "version"); !o.has("bootstrap-server") && !o.has("broker-list") && !o.has("help") && !o.has("version") {
-		return o.die(e, "Missing required option(s) [bootstrap-server]\n"+startOne("--bootstrap-server host:port"))
+		return o.dieAlone(e, "Missing required option(s) [bootstrap-server]", "bootstrap-server")
 	}
 	if o.has("threads") || o.has("num-fetch-threads") {
 		fmt.Fprintln(e.stdout, "WARNING: option [threads] and [num-fetch-threads] have been deprecated and will be ignored by the test")

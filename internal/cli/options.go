@@ -173,6 +173,14 @@ func (o *options) die(e *env, message string) error {
 	return &exitError{code: exitFailed}
 }
 
+// dieAlone ends a tool that has no broker to ask. What to type comes last, below the
+// usage, where a reader of the terminal looks.
+func (o *options) dieAlone(e *env, message, flag string) error {
+	err := o.die(e, message)
+	fmt.Fprintln(e.stderr, startOne("--"+flag+" host:port"))
+	return err
+}
+
 // require ends the tool when one of the flags is missing.
 func (o *options) require(e *env, names ...string) error {
 	for _, n := range names {
@@ -181,7 +189,7 @@ func (o *options) require(e *env, names ...string) error {
 		}
 		text := fmt.Sprintf("Missing required argument %q", "["+n+"]")
 		if n == "bootstrap-server" || n == "broker-list" {
-			text += "\n" + startOne("--"+n+" host:port")
+			return o.dieAlone(e, text, n)
 		}
 		return o.die(e, text)
 	}
