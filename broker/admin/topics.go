@@ -294,9 +294,15 @@ func joinIDs(ids []int32) string {
 	return strings.Join(words, ", ")
 }
 
-// Config reads a topic's overrides; a topic without any, or none at all, has an empty map.
+// Config reads a topic's overrides; a topic without any, or none at all, has an empty
+// map, and so has one whose znode is no JSON, as in Kafka. Overrides that are not strings
+// are an error there, too.
 func (t *Topics) Config(ctx context.Context, name string) (map[string]string, error) {
-	return readConfig(ctx, t.store, zkpaths.TopicConfig(name))
+	c, err := readConfig(ctx, t.store, zkpaths.TopicConfig(name))
+	if errors.Is(err, zkpaths.ErrNotJSON) {
+		return c, nil
+	}
+	return c, err
 }
 
 // SetConfig replaces a topic's overrides. It announces nothing: see Announce.
@@ -326,18 +332,26 @@ func (t *Topics) Announce(ctx context.Context, name string) error {
 	return t.store.Do(ctx, op)[0].Err
 }
 
-// readConfig reads an entity's config; no node is no config.
+// errNoConfig is wrapped when an entity's znode holds no config.
+var errNoConfig = errors.New("no config")
+
+// readConfig reads an entity's config; no node is no config. Whatever the error, the map
+// can be used: it is empty then.
 func readConfig(ctx context.Context, store Store, path string) (map[string]string, error) {
 	data, _, err := store.Get(ctx, path)
-	if errors.Is(err, zk.NoNode) || err == nil && len(data) == 0 {
+	if errors.Is(err, zk.NoNode) {
 		return map[string]string{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return map[string]string{}, err
 	}
+	return decodeConfig(path, data)
+}
+
+func decodeConfig(path string, data []byte) (map[string]string, error) {
 	c, err := zkpaths.DecodeEntityConfig(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return map[string]string{}, fmt.Errorf("%s holds %w: %w", path, errNoConfig, err)
 	}
 	return c, nil
 }
