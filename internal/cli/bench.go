@@ -63,7 +63,11 @@ func runBenchOffsets(c *ucli.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	b, err := newOffsetsBench(c.Context, e, cfg, zkAddress(c))
+	zooKeeper, err := zkAddress(c, e)
+	if err != nil {
+		return err
+	}
+	b, err := newOffsetsBench(c.Context, e, cfg, zooKeeper)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -183,8 +184,31 @@ func usageError(c *ucli.Context, err error, _ bool) error {
 		}
 	} else if flag, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
 		text = dashed(flag) + " needs a value"
+	} else if m := badValue.FindStringSubmatch(text); m != nil {
+		text = fmt.Sprintf("%s %s: %s", dashed(m[2]), m[1], wanted(c.Command.Flags, m[2], m[3]))
 	}
 	return exitf(exitUsage, "%s: %s. %s", name, text, hint)
+}
+
+// badValue is the library's message for a value of the wrong kind.
+var badValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value "(.*)" for (?:flag )?-(\S+): (.*)$`)
+
+// wanted says what a flag takes; fault is the library's reason, for a kind it knows better.
+func wanted(flags []ucli.Flag, name, fault string) string {
+	for _, f := range flags {
+		if !slices.Contains(f.Names(), name) {
+			continue
+		}
+		switch f.(type) {
+		case *ucli.DurationFlag:
+			return "a time has a unit, as in 300ms, 5s or 2m"
+		case *ucli.IntFlag, *ucli.Int64Flag:
+			return "must be a whole number"
+		case *ucli.BoolFlag:
+			return "must be true or false, or left out"
+		}
+	}
+	return fault
 }
 
 func dashed(flag string) string {

@@ -19,7 +19,7 @@ var linkActs = []struct {
 	{up.Cut, "nothing arrives, and nobody is told; connections live, and what was sent arrives when the cut is healed", "", true, nil},
 	{up.Reset, "break the open connections, once", "", false, nil},
 	{up.Refuse, "refuse new connections; open ones live", "", true, nil},
-	{up.Delay, "everything arrives later", "--delay 200ms ", true, []ucli.Flag{
+	{up.Delay, "everything arrives later", "[--delay 200ms] ", true, []ucli.Flag{
 		&ucli.DurationFlag{Name: "delay", Value: 200 * time.Millisecond, Usage: "later by this `TIME`"},
 	}},
 	{up.Drop, "messages of one API disappear, and nothing else", "--api Fetch [--request|--response] [--count N] ", true, []ucli.Flag{
@@ -50,7 +50,11 @@ func linkCommand(e *env) *ucli.Command {
 		sub.UsageText = "kz link " + act.name + " A B " + act.more + way + "[--dir D] [-o json]"
 		sub.Action = func(c *ucli.Context) error {
 			if c.NArg() != 2 {
-				return exitf(exitUsage, "kz link %s: name the two ends, such as 1 2 or 1 zookeeper.", act.name)
+				hint := ""
+				if act.name == up.Heal {
+					hint = " All links at once: kz faults --heal"
+				}
+				return exitf(exitUsage, "kz link %s: name the two ends, such as 1 2 or 1 zookeeper.%s", act.name, hint)
 			}
 			f := up.LinkFault{Act: act.name, A: c.Args().Get(0), B: c.Args().Get(1), OneWay: c.Bool("one-way"), Delay: c.Duration("delay"), Count: c.Int("count")}
 			if act.name == up.Drop {

@@ -87,12 +87,11 @@ func doFault(c *ucli.Context, e *env, do func(context.Context, *up.Remote) (up.F
 	if err != nil {
 		return noCluster(command[len("kz "):], c.String("dir"), err)
 	}
-	if c.Command.Name == up.Start || c.Command.Name == up.Stop {
-		fmt.Fprintf(e.stderr, "Waiting until it is done, at most %v.\n", faultWait)
-	}
+	arrived := sayIfSlow(e, "Waiting until it is done, at most %v.", faultWait)
 	ctx, cancel := context.WithTimeout(c.Context, faultWait)
 	defer cancel()
 	f, err := do(ctx, r)
+	arrived()
 	if err != nil {
 		return refused(command, err)
 	}

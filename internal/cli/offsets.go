@@ -94,7 +94,11 @@ func runOffsetsCompare(c *ucli.Context, e *env) error {
 	group := c.Args().First()
 	ctx, cancel := context.WithTimeout(c.Context, offsetsWait)
 	defer cancel()
-	inZk, err := zkOffsets(ctx, e, zkAddress(c), group)
+	zooKeeper, err := zkAddress(c, e)
+	if err != nil {
+		return err
+	}
+	inZk, err := zkOffsets(ctx, e, zooKeeper, group)
 	if err != nil {
 		return err
 	}

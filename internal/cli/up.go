@@ -73,6 +73,9 @@ func readSpec(c *ucli.Context, dir string) (spec up.Spec, fresh bool, err error)
 	if _, err := up.ProfileNamed(asked.Profile); err != nil {
 		return spec, false, exitf(exitUsage, "kz up: --profile: %v.", err)
 	}
+	if err := asked.Check(); err != nil {
+		return spec, false, exitf(exitUsage, "kz up: %v. Choose others: --port-base, --zookeeper-port.", err)
+	}
 	spec, err = up.ReadSpec(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return asked, true, nil
@@ -103,8 +106,15 @@ func runUp(c *ucli.Context, e *env) error {
 		return exitf(exitFailed, "kz up: %v", err)
 	}
 	if s, err := snapshotOf(c.Context, dir); err == nil {
-		fmt.Fprintf(e.stderr, "It runs already (%s, process %d).\n", s.State, s.Supervisor)
+		already := map[string]string{"starting": "is starting already", "stopping": "is being stopped", "running": "runs already"}[s.State]
+		fmt.Fprintf(e.stderr, "This cluster %s; process %d watches over it.\n", already, s.Supervisor)
+		if c.Bool("detach") && s.State == "starting" {
+			if s, err = awaitRunning(c.Context, dir); err != nil {
+				return exitf(exitFailed, "kz up: %v; what it says is in %s", err, filepath.Join(dir, "supervisor.log"))
+			}
+		}
 		printCluster(e, s)
+		printNext(e, s)
 		return nil
 	}
 	spec, fresh, err := readSpec(c, dir)
@@ -135,6 +145,15 @@ func runUp(c *ucli.Context, e *env) error {
 	return nil
 }
 
+// awaitRunning waits for a cluster that somebody else starts.
+func awaitRunning(ctx context.Context, dir string) (up.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, upWait)
+	defer cancel()
+	nobody := make(chan struct{})
+	close(nobody)
+	return up.AwaitRunning(ctx, dir, nobody)
+}
+
 func superviseIn(c *ucli.Context, e *env, dir string, spec up.Spec) error {
 	fmt.Fprintf(e.stderr, "Starting %d brokers; until all serve, at most %v.\n", len(spec.Ports), upWait)
 	starting, cancel := context.WithTimeout(c.Context, upWait)
@@ -142,7 +161,7 @@ func superviseIn(c *ucli.Context, e *env, dir string, spec up.Spec) error {
 	if c.Bool("detach") {
 		s, err := up.StartDetached(starting, dir, "up", "--dir", dir)
 		if err == nil {
-			printCluster(e, s)
+			printStarted(e, s)
 		}
 		return err
 	}
@@ -156,7 +175,7 @@ func superviseIn(c *ucli.Context, e *env, dir string, spec up.Spec) error {
 	}
 	err = s.Start(starting)
 	if err == nil {
-		printCluster(e, s.Snapshot())
+		printStarted(e, s.Snapshot())
 		tellUntilStop(c.Context, e, s)
 		fmt.Fprintf(e.stderr, "Stopping; until all have ended, at most %v.\n", downWait)
 	}
@@ -189,17 +208,17 @@ func tellUntilStop(ctx context.Context, e *env, s *up.Supervisor) {
 	}
 }
 
-// printCluster is a line per node, what is not Kafka's, and what to type next.
+// printCluster is a line per node, and how much of it is not as Kafka has it.
 func printCluster(e *env, s up.Snapshot) {
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
-	for _, n := range s.Nodes {
-		pid := "not ours"
-		if n.PID != 0 {
-			pid = "pid " + strconv.Itoa(n.PID)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, n.Address, n.State, pid)
+	printNodes(e, s)
+	if n := len(s.Changed); n > 0 {
+		fmt.Fprintf(e.stdout, "profile %s: %d settings are not Kafka's; kz status -o json lists them\n", s.Profile, n)
 	}
-	_ = w.Flush()
+}
+
+// printStarted tells of a cluster that has just come up: with what is not Kafka's in full.
+func printStarted(e *env, s up.Snapshot) {
+	printNodes(e, s)
 	var changed []string
 	for _, c := range s.Changed {
 		whose := "Kafka"
@@ -210,6 +229,31 @@ func printCluster(e *env, s up.Snapshot) {
 	}
 	if len(changed) > 0 {
 		fmt.Fprintf(e.stdout, "profile %s: %s\n", s.Profile, strings.Join(changed, ", "))
+	}
+	printNext(e, s)
+}
+
+func printNodes(e *env, s up.Snapshot) {
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	for _, n := range s.Nodes {
+		pid := "not ours"
+		switch {
+		case n.PID != 0:
+			pid = "pid " + strconv.Itoa(n.PID)
+		case n.Log != "": // not started yet, or ended
+			pid = "no process"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, n.Address, n.State, pid)
+	}
+	_ = w.Flush()
+}
+
+// printNext is what to type: the tools find the cluster of this directory by themselves,
+// another one when they are told.
+func printNext(e *env, s up.Snapshot) {
+	if here, err := filepath.Abs(clusterDir()); err == nil && here == s.Dir {
+		fmt.Fprintln(e.stdout, "next: kz topics --list")
+		return
 	}
 	fmt.Fprintf(e.stdout, "next: kz topics --bootstrap-server %s --list\n", s.Bootstrap[0])
 }

@@ -101,7 +101,9 @@ func runDown(ctx context.Context, e *env, dir string, purge bool) error {
 			return exitf(exitFailed, "kz down: %v", err)
 		}
 		fmt.Fprintln(e.stdout, "Stopped; nothing of it runs.")
-	case !purge || !errors.Is(err, up.ErrNoCluster):
+	case errors.Is(err, up.ErrNoCluster) && !purge:
+		return exitf(exitNoCluster, "kz down: %v in %s, so there is nothing to stop.", err, dir)
+	case !errors.Is(err, up.ErrNoCluster):
 		return noCluster("down", dir, err)
 	}
 	if purge {

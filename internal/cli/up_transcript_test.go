@@ -109,6 +109,7 @@ var differ = []struct {
 	what *regexp.Regexp
 	word string
 }{
+	{regexp.MustCompile(`(?m)^Waiting until it is done.*\n`), ""}, // said where it takes long
 	{regexp.MustCompile(`\b(pid|process) \d+`), "$1 PID"},
 	{regexp.MustCompile(`0x[0-9a-f]{6,}`), "SESSION"},
 	{regexp.MustCompile(`\d\d:\d\d:\d\d(\.\d+)?`), "TIME"},

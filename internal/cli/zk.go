@@ -66,15 +66,21 @@ func zkFlags(more ...ucli.Flag) []ucli.Flag {
 }
 
 // zkAddress is where to look: as said, or where the running cluster has its ZooKeeper, or
-// at ZooKeeper's own port.
-func zkAddress(c *ucli.Context) string {
+// at ZooKeeper's own port if somebody listens there: nobody asked to wait for it.
+func zkAddress(c *ucli.Context, e *env) (string, error) {
 	if said := c.String("zookeeper"); said != "" {
-		return said
+		return said, nil
 	}
 	if s, running := runningCluster(c.Context); running {
-		return s.ZooKeeper
+		return s.ZooKeeper, nil
 	}
-	return defaultZooKeeper
+	ctx, cancel := context.WithTimeout(c.Context, zkWait)
+	defer cancel()
+	probe, err := e.network.Dial(ctx, defaultZooKeeper)
+	if err != nil {
+		return "", exitf(exitNoCluster, "%s: nothing listens on %s. %s", c.Command.HelpName, defaultZooKeeper, startOne("--zookeeper host:port"))
+	}
+	return defaultZooKeeper, probe.Close()
 }
 
 // zkFormat is -o: whether JSON is wanted.
@@ -105,8 +111,8 @@ func zkPath(c *ucli.Context, absent string) (string, error) {
 type zkOutput interface{ text(w io.Writer) }
 
 const (
-	zkWait     = 10 * time.Second // how long kz zk waits for a connection, and then for all answers
-	zkPatience = time.Second      // after which it says that it waits
+	zkWait   = 10 * time.Second // how long kz zk waits for a connection, and then for all answers
+	patience = time.Second      // after which a command says what it waits for
 )
 
 func runZk(c *ucli.Context, e *env, run func(context.Context, *zk.Client, string) (zkOutput, error)) error {
@@ -122,7 +128,11 @@ func runZk(c *ucli.Context, e *env, run func(context.Context, *zk.Client, string
 	if err != nil {
 		return err
 	}
-	client, err := openZk(c.Context, e, zkAddress(c))
+	address, err := zkAddress(c, e)
+	if err != nil {
+		return err
+	}
+	client, err := openZk(c.Context, e, address)
 	if err != nil {
 		return err
 	}
@@ -158,19 +168,28 @@ func openZk(ctx context.Context, e *env, connect string) (*zk.Client, error) {
 		return nil, exitf(exitUsage, "kz zk: %v.", err)
 	}
 	cfg := zk.Config{Servers: servers, Chroot: chroot, ExistingChroot: true, SessionTimeout: zkWait, ConnectionTimeout: zkWait, MaxInFlight: 100}
-	said := make(chan struct{})
-	impatience := time.AfterFunc(zkPatience, func() {
-		fmt.Fprintf(e.stderr, "Waiting for ZooKeeper at %s, at most %v.\n", connect, zkWait)
-		close(said)
-	})
+	arrived := sayIfSlow(e, "Waiting for ZooKeeper at %s, at most %v.", connect, zkWait)
 	client, err := zk.Connect(ctx, cfg, e.network, nil, zerolog.Nop())
-	if !impatience.Stop() {
-		<-said
-	}
+	arrived()
 	if err != nil {
 		return nil, exitf(exitNoCluster, "kz zk: %v. Is ZooKeeper running? Say where with --zookeeper host:port.", err)
 	}
 	return client, nil
+}
+
+// sayIfSlow says what is waited for, unless arrived is called within patience. After
+// arrived nothing more is said.
+func sayIfSlow(e *env, format string, args ...any) (arrived func()) {
+	said := make(chan struct{})
+	impatience := time.AfterFunc(patience, func() {
+		fmt.Fprintf(e.stderr, format+"\n", args...)
+		close(said)
+	})
+	return func() {
+		if !impatience.Stop() {
+			<-said
+		}
+	}
 }
 
 func parentOf(path string) string {

@@ -55,7 +55,10 @@ func runZkSessions(c *ucli.Context, e *env) error {
 	if c.NArg() > 0 {
 		return exitf(exitUsage, "kz zk sessions: takes no arguments but its flags.")
 	}
-	address := zkAddress(c)
+	address, err := zkAddress(c, e)
+	if err != nil {
+		return err
+	}
 	servers, _, err := zk.ParseConnect(address)
 	if err != nil {
 		return exitf(exitUsage, "kz zk: %v.", err)

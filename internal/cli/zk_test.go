@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -83,4 +84,18 @@ func connectRoot(t *testing.T, s *zktest.Server) *zk.Client {
 	}
 	t.Cleanup(c.Close)
 	return c
+}
+
+// Nobody said where ZooKeeper is, none of ours runs, and nothing listens where it would be:
+// that is told at once, with what to type.
+func TestZkWithoutACluster(t *testing.T) {
+	t.Setenv(dirVariable, t.TempDir())
+	for _, args := range [][]string{{"zk", "ls", "/"}, {"zk", "watch", "/"}, {"zk", "watch", "-r", "/"}, {"zk", "sessions"}} {
+		var out, errs strings.Builder
+		code := run(t.Context(), &env{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, network: link.NewMemory()}, append([]string{"kz"}, args...))
+		want := "kz zk " + args[1] + ": nothing listens on 127.0.0.1:2181. No cluster runs in " + os.Getenv(dirVariable) + ". Start one: kz up --detach; or say where one is: --zookeeper host:port\n"
+		if code != exitNoCluster || errs.String() != want {
+			t.Errorf("%v: exit %d, %q", args, code, errs.String())
+		}
+	}
 }

@@ -117,11 +117,15 @@ func runZkWatch(c *ucli.Context, e *env) error {
 	if c.IsSet("count") && count < 1 || c.IsSet("for") && limit <= 0 {
 		return exitf(exitUsage, "kz zk watch: --count is at least 1, and --for a time above 0, such as 30s.")
 	}
+	address, err := zkAddress(c, e)
+	if err != nil {
+		return err
+	}
 	var w zkWatcher
 	if c.Bool("recursive") {
-		w, err = openTreeWatcher(c.Context, e, zkAddress(c), path)
+		w, err = openTreeWatcher(c.Context, e, address, path)
 	} else {
-		w, err = openNodeWatcher(c.Context, e, zkAddress(c), path)
+		w, err = openNodeWatcher(c.Context, e, address, path)
 	}
 	if err != nil {
 		return err
@@ -151,6 +155,7 @@ func runZkWatch(c *ucli.Context, e *env) error {
 	case count > 0:
 		return exitf(exitFailed, "kz zk watch: %d of %d events within %v.", seen, count, limit)
 	}
+	fmt.Fprintf(e.stderr, "%d events within %v.\n", seen, limit)
 	return nil
 }
 

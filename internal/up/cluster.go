@@ -24,6 +24,7 @@ type Config struct {
 	Profile   Profile
 
 	slowWait time.Duration // of tests; 0: see slowWait
+	bodyWait time.Duration // likewise
 }
 
 // ErrPortTaken is in the error of a start that found a port in use.

@@ -2,6 +2,7 @@ package up
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -46,6 +47,13 @@ func (c *Cluster) resolve(ctx context.Context, name string) (string, error) {
 	}
 	if m := leaderOf.FindStringSubmatch(name); m != nil {
 		return c.ask(ctx, func(z *zk.Client) (int32, error) { return leaderID(ctx, z, m[1], m[2]) })
+	}
+	if strings.HasPrefix(name, "leader:") {
+		return "", wrongUsage("%q names no partition. Name one of the topic's: %s-0.", name, name)
+	}
+	if number, ok := strings.CutPrefix(name, "broker-"); ok { // one number is not near to another
+		_, err := strconv.Atoi(number)
+		isID = isID || err == nil
 	}
 	if near := nearest.To(name, append(slices.Clone(known), "controller")); near != "" && !isID {
 		return "", wrongUsage("there is no node %q. Did you mean %q?", name, near)
@@ -102,6 +110,13 @@ func leaderID(ctx context.Context, z *zk.Client, topic, partition string) (int32
 	}
 	path := zkpaths.PartitionStatePath(topic, int32(n))
 	data, _, err := z.Get(ctx, path)
+	if errors.Is(err, zk.NoNode) {
+		partitions, err := z.Children(ctx, zkpaths.Partitions(topic), false)
+		if err != nil {
+			return 0, notNow("there is no topic %s.", topic)
+		}
+		return 0, notNow("%s has no partition %d: it has %d, counted from 0.", topic, n, len(partitions))
+	}
 	if err != nil {
 		return 0, notNow("%s-%s has no state in ZooKeeper: %s: %v.", topic, partition, path, err)
 	}

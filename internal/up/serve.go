@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // guard lets in who knows the token and is no web page: none that says where it comes from
@@ -19,6 +21,9 @@ func (s *Supervisor) guard(next http.Handler) http.Handler {
 		if !known || r.Header.Get("Origin") != "" || !s.isOurs(r.Host) {
 			refuse(w, http.StatusForbidden, Refusal{Text: "the token of this run is missing, or the request comes from a web page"})
 			return
+		}
+		if r.ContentLength != 0 { // one that trickles in must not hold us for ever
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(cmp.Or(s.cfg.bodyWait, bodyWait)))
 		}
 		if err := strange(r); err != nil {
 			refuse(w, http.StatusBadRequest, Refusal{Usage: true, Text: err.Error()})
@@ -65,6 +70,9 @@ func (s *Supervisor) serveStop(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Supervisor) serveFaults(w http.ResponseWriter, _ *http.Request) { answerJSON(w, s.Faults()) }
+
+// bodyWait is how long a request's body may take to arrive.
+const bodyWait = 5 * time.Second
 
 // maxFaultBody bounds what a request may ask for.
 const maxFaultBody = 16 << 10

@@ -2,6 +2,8 @@ package up
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -19,7 +21,7 @@ import (
 // idle is a supervisor whose cluster has no process.
 func idle(t *testing.T) (*Supervisor, *Remote) {
 	t.Helper()
-	s, err := Supervise(Config{Exe: "never-run", Dir: t.TempDir(), Ports: Brokers(2, 1), ZooPort: 1, slowWait: 50 * time.Millisecond})
+	s, err := Supervise(Config{Exe: "never-run", Dir: t.TempDir(), Ports: Brokers(2, 1), ZooPort: 1, slowWait: 50 * time.Millisecond, bodyWait: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +76,26 @@ func TestGuard(t *testing.T) {
 				t.Errorf("%s %s: %s, want %d", path, rule, resp.Status, c.want)
 			}
 		}
+	}
+}
+
+// Who sends a body and never ends it is answered, and let go of, whether one is taken or not.
+func TestABodyThatTricklesIn(t *testing.T) {
+	s, _ := idle(t)
+	for _, what := range []string{"POST /v1/faults", "GET /v1/cluster", "POST /v1/stop"} {
+		conn, err := net.Dial("tcp", s.contact.API)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: %s\r\n%s: %s\r\nContent-Length: 1000\r\n\r\n{", what, s.contact.API, tokenHeader, s.contact.Token)
+		answer, err := io.ReadAll(conn) // until the server has closed it
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+			t.Errorf("%s: %v: %.300s", what, err, answer)
+		}
+	}
+	if s.Snapshot().State != "running" {
+		t.Error("half a request stopped the cluster")
 	}
 }
 

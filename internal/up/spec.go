@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // specFile marks a directory as a cluster's and says what runs in it.
@@ -40,7 +42,40 @@ func ReadSpec(dir string) (Spec, error) {
 	if err := json.Unmarshal(b, &s); err != nil || len(s.Ports) == 0 {
 		return s, fmt.Errorf("%s is damaged: it names no brokers", filepath.Join(dir, specFile))
 	}
+	if err := s.Check(); err != nil {
+		return s, fmt.Errorf("%s is damaged: %w", filepath.Join(dir, specFile), err)
+	}
 	return s, nil
+}
+
+// Check names the first thing that no cluster can be started with.
+func (s Spec) Check() error {
+	owner := map[int]string{}
+	claim := func(who string, port int) error {
+		if port < 1 || port > 65535 {
+			return fmt.Errorf("port %d of %s is not 1 to 65535", port, who)
+		}
+		if other := owner[port]; other != "" {
+			return fmt.Errorf("%s and %s have the same port, %d", other, who, port)
+		}
+		owner[port] = who
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Ports)) {
+		if id < 0 {
+			return fmt.Errorf("%d is no broker id", id)
+		}
+		if err := claim(BrokerName(id), s.Ports[id]); err != nil {
+			return err
+		}
+	}
+	if s.ZooKeeper == "" {
+		if err := claim(zooName, s.ZooPort); err != nil {
+			return err
+		}
+	}
+	_, err := ProfileNamed(s.Profile)
+	return err
 }
 
 // WriteSpec makes dir a cluster's directory.

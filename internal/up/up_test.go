@@ -112,3 +112,25 @@ func TestPortsOfAnEarlierRun(t *testing.T) {
 		t.Errorf("the port was given up: %v", err)
 	}
 }
+
+// What somebody has written into cluster.json is checked before anything is started by it.
+func TestSpecsThatNobodyCanStart(t *testing.T) {
+	for name, tt := range map[string]struct{ spec, want string }{
+		"no port":          {`{"ports":{"1":70000},"zookeeperPort":2181,"profile":"class"}`, "port 70000 of broker-1"},
+		"port 0":           {`{"ports":{"1":0},"zookeeperPort":2181,"profile":"class"}`, "port 0 of broker-1"},
+		"one port for two": {`{"ports":{"1":9092,"2":9092},"zookeeperPort":2181,"profile":"class"}`, "broker-1 and broker-2"},
+		"ZooKeeper's, too": {`{"ports":{"1":9092},"zookeeperPort":9092,"profile":"class"}`, "broker-1 and zookeeper"},
+		"no ZooKeeper":     {`{"ports":{"1":9092},"profile":"class"}`, "port 0 of zookeeper"},
+		"negative id":      {`{"ports":{"-1":9092},"zookeeperPort":2181,"profile":"class"}`, "-1 is no broker id"},
+		"profile":          {`{"ports":{"1":9092},"zookeeperPort":2181,"profile":"clas"}`, "class"},
+		"garbage":          {`{"ports":`, "names no brokers"},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, specFile), []byte(tt.spec), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadSpec(dir); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "is damaged") {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
