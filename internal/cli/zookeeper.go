@@ -43,7 +43,7 @@ func zookeeperCommand(e *env) *ucli.Command {
 			&ucli.IntFlag{Name: "max-client-conns", Value: defaultMaxClientConns, Usage: "let one address have `N` connections; 0 is no bound"},
 			&ucli.BoolFlag{Name: "extended-types", Usage: "allow nodes with a time to live"},
 			&ucli.StringFlag{Name: "journal", Usage: "append what happens to `FILE`, one JSON object a line"},
-			&ucli.StringFlag{Name: "log-level", Value: "info", Usage: "trace, debug, info, warn or error"},
+			&ucli.StringFlag{Name: "log-level", Value: "info", Usage: "from this `LEVEL` on: trace, debug, info, warn or error"},
 			untilStdinEndsFlag(),
 		},
 		Action: func(c *ucli.Context) error { return zookeeperAction(c, e) },
@@ -65,6 +65,11 @@ func zookeeperAction(c *ucli.Context, e *env) error {
 	}
 	if p := c.Int("port"); p < 0 || p > 65535 {
 		return exitf(exitUsage, "kz zookeeper: --port %d: must be 0 to 65535.", p)
+	}
+	for _, name := range []string{"tick", "min-session-timeout", "max-session-timeout"} {
+		if c.IsSet(name) && c.Duration(name) < time.Millisecond { // 0 would be taken for what was not said
+			return exitf(exitUsage, "kz zookeeper: --%s %v: must be 1ms or more.", name, c.Duration(name))
+		}
 	}
 	var warnings []string
 	switch c.NArg() {

@@ -82,6 +82,8 @@ func TestKzZooKeeperUsage(t *testing.T) {
 		{"a mistyped flag", []string{"--data-dri", "x"}, exitUsage, "data-dir"},
 		{"two letters swapped", []string{"--prot", "1"}, exitUsage, "Did you mean --port?"},
 		{"no port", []string{"--port", "65536"}, exitUsage, "--port 65536"},
+		{"no beat", []string{"--tick", "0s"}, exitUsage, "--tick 0s: must be 1ms or more"},
+		{"time runs forward", []string{"--max-session-timeout", "-1s"}, exitUsage, "--max-session-timeout -1s"},
 	} {
 		t.Run(row.rule, func(t *testing.T) {
 			var out, errs bytes.Buffer
