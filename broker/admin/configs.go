@@ -39,17 +39,8 @@ type Configs struct {
 	current    *config.Config // with the dynamic keys
 	byDefault  map[string]string
 	perBroker  map[string]string
-	topics     map[string]topicConfig // read so far
-	generation map[string]int         // goes up when a topic is forgotten, so that an older read is not kept
-}
-
-// topicConfig is what is known of one topic: its overrides, and the config they make over
-// one state of the broker's. It is built once for each such state, because a fetch asks
-// for it and what does not fit is logged.
-type topicConfig struct {
-	overrides map[string]string // read only
-	over      *config.Config    // nil: not built yet
-	built     commitlog.Config
+	topics     map[string]map[string]string // overrides read so far
+	generation map[string]int               // goes up when a topic is forgotten, so that an older read is not kept
 }
 
 // NewConfigs starts from server.properties. The appliers are handed in by SetAppliers,
@@ -57,7 +48,7 @@ type topicConfig struct {
 func NewConfigs(cfg *config.Config, store Store, log zerolog.Logger) *Configs {
 	return &Configs{store: store, log: log, static: cfg, current: cfg,
 		byDefault: map[string]string{}, perBroker: map[string]string{},
-		topics: map[string]topicConfig{}, generation: map[string]int{}}
+		topics: map[string]map[string]string{}, generation: map[string]int{}}
 }
 
 // SetAppliers says who hears of changes; before Start of Changes.
@@ -76,9 +67,6 @@ func (c *Configs) Current() *config.Config {
 // thousands of logs asks ZooKeeper nothing. Mirrors DynamicBrokerConfig.initialize and
 // LogManager.fetchTopicConfigOverrides.
 func (c *Configs) LoadBroker(ctx context.Context) error {
-	if c.static.LogDefaults.Compact {
-		c.log.Warn().Str("log.cleanup.policy", "compact").Msg(withoutCompaction)
-	}
 	for _, name := range []string{zkpaths.EntityDefault, c.brokerName()} {
 		if err := c.readBroker(ctx, name); err != nil {
 			return err
@@ -87,7 +75,8 @@ func (c *Configs) LoadBroker(ctx context.Context) error {
 	return c.loadTopics(ctx)
 }
 
-// loadTopics reads all of /config/topics.
+// loadTopics reads all of /config/topics. What is no config is logged and read again
+// when it is needed.
 func (c *Configs) loadTopics(ctx context.Context) error {
 	names, err := c.store.Children(ctx, zkpaths.EntityType(zkpaths.EntityTopics), false)
 	if errors.Is(err, zk.NoNode) || len(names) == 0 {
@@ -110,8 +99,12 @@ func (c *Configs) loadTopics(ctx context.Context) error {
 		if r.Err != nil {
 			return r.Err
 		}
-		overrides, err := decodeConfig(zkpaths.TopicConfig(names[i]), r.Data)
-		c.learned(names[i], overrides, err)
+		overrides, err := zkpaths.DecodeEntityConfig(r.Data)
+		if err != nil {
+			c.log.Error().Err(err).Str("topic", names[i]).Msg("topic config cannot be read")
+			continue
+		}
+		c.learned(names[i], overrides)
 	}
 	return nil
 }
@@ -122,9 +115,7 @@ func (c *Configs) brokerName() string { return strconv.Itoa(int(c.static.BrokerI
 // What does not fit is logged and leaves the config as it was, as in Kafka.
 func (c *Configs) readBroker(ctx context.Context, name string) error {
 	props, err := readConfig(ctx, c.store, zkpaths.EntityConfig(zkpaths.EntityBrokers, name))
-	if errors.Is(err, zkpaths.ErrNotJSON) {
-		c.log.Error().Err(err).Str("entity", "brokers/"+name).Msg("no config at all, taken as one without overrides")
-	} else if err != nil {
+	if err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -139,9 +130,6 @@ func (c *Configs) readBroker(ctx context.Context, name string) error {
 	if err != nil {
 		c.log.Error().Err(err).Str("entity", "brokers/"+name).Msg("dynamic broker config does not fit and is ignored")
 		return nil
-	}
-	if policy := next.LogDefaults; policy.Compact && !c.current.LogDefaults.Compact {
-		c.log.Warn().Str("entity", "brokers/"+name).Msg(withoutCompaction)
 	}
 	c.byDefault, c.perBroker, c.current = byDefault, perBroker, next
 	return nil
@@ -158,9 +146,9 @@ func (c *Configs) applyBroker(ctx context.Context, name string) error {
 		return nil
 	}
 	c.apply.SetDefaults(after.LogDefaults)
-	for name, known := range c.knownTopics() {
-		if len(known.overrides) > 0 {
-			c.apply.UpdateTopicConfig(name, c.withOverrides(after, name, known.overrides))
+	for name, overrides := range c.knownTopics() {
+		if len(overrides) > 0 {
+			c.apply.UpdateTopicConfig(name, c.withOverrides(after, name, overrides))
 		}
 	}
 	if after.LogDefaults.UncleanLeaderElection && !before.LogDefaults.UncleanLeaderElection {
@@ -169,7 +157,7 @@ func (c *Configs) applyBroker(ctx context.Context, name string) error {
 	return nil
 }
 
-func (c *Configs) knownTopics() map[string]topicConfig {
+func (c *Configs) knownTopics() map[string]map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.topics)
@@ -186,63 +174,43 @@ func (c *Configs) TopicConfig(name string) commitlog.Config {
 	return c.withOverrides(c.Current(), name, overrides)
 }
 
-// withOverrides lays a topic's overrides over a state of the broker's config. What does
-// not fit is logged, once for each pair of the two.
 func (c *Configs) withOverrides(cfg *config.Config, name string, overrides map[string]string) commitlog.Config {
-	c.mu.Lock()
-	known, ok := c.topics[name]
-	c.mu.Unlock()
-	if ok && known.over == cfg && maps.Equal(known.overrides, overrides) {
-		return known.built
-	}
-	built, err := cfg.TopicConfig(overrides)
+	out, err := cfg.TopicConfig(overrides)
 	if err != nil {
 		c.log.Error().Err(err).Str("topic", name).Msg("bad topic config, its default is used")
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known, ok = c.topics[name]; ok && maps.Equal(known.overrides, overrides) {
-		c.topics[name] = topicConfig{overrides: overrides, over: cfg, built: built}
-	}
-	return built
+	return out
 }
 
-// Overrides are a topic's overrides. Read only. A znode that holds no config is logged
-// and counts as one without overrides, until a notification says that it changed.
+// Overrides are a topic's overrides. Read only.
 func (c *Configs) Overrides(ctx context.Context, name string) (map[string]string, error) {
 	c.mu.Lock()
 	known, ok := c.topics[name]
 	generation := c.generation[name]
 	c.mu.Unlock()
 	if ok {
-		return known.overrides, nil
+		return known, nil
 	}
 	read, err := readConfig(ctx, c.store, zkpaths.TopicConfig(name))
-	if err != nil && !errors.Is(err, errNoConfig) {
+	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.generation[name] == generation {
-		c.learned(name, read, err)
+		c.learned(name, read)
 	}
 	return read, nil
 }
 
 // learned keeps what was read of a topic, with c.mu held, and says once what of it has no
-// effect: fault, if its znode holds no config, and compaction. Brokers' own topics are
-// compacted, too, but small, and nobody asked for it.
-func (c *Configs) learned(name string, overrides map[string]string, fault error) {
-	c.topics[name] = topicConfig{overrides: overrides}
-	if fault != nil {
-		c.log.Error().Err(fault).Str("topic", name).Msg("topic config cannot be read, defaults are used")
-	}
+// effect. Brokers' own topics are compacted, too, but small, and nobody asked for it.
+func (c *Configs) learned(name string, overrides map[string]string) {
+	c.topics[name] = overrides
 	if policy := overrides["cleanup.policy"]; strings.Contains(policy, "compact") && !topic.IsInternal(name) {
-		c.log.Warn().Str("topic", name).Str("cleanup.policy", policy).Msg(withoutCompaction)
+		c.log.Warn().Str("topic", name).Str("cleanup.policy", policy).Msg("log compaction is without effect: kz has none yet, every record stays")
 	}
 }
-
-const withoutCompaction = "log compaction is without effect: kz has none yet, every record stays"
 
 // Forget drops what is known of a topic that was deleted: it may come again with
 // another config, which nobody announces.

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -320,83 +319,5 @@ func TestCompactionIsNotTakenSilently(t *testing.T) {
 	}
 	if got := log.String(); strings.Count(got, "compaction is without effect") != 1 || !strings.Contains(got, `"topic":"both"`) {
 		t.Errorf("logged %q", got)
-	}
-}
-
-// The broker's default and its dynamic forms are told of, too.
-func TestCompactionAsTheDefaultIsNotTakenSilently(t *testing.T) {
-	for name, tt := range map[string]struct {
-		static map[string]string
-		node   string
-		want   int
-	}{
-		"not asked for":        {nil, "", 0},
-		"in server.properties": {map[string]string{"log.cleanup.policy": "compact"}, "", 1},
-		"for every broker":     {nil, "/config/brokers/<default>", 1},
-		"for this broker":      {nil, "/config/brokers/1", 1},
-	} {
-		props := map[string]string{"zookeeper.connect": "h:1", "broker.id": "1"}
-		maps.Copy(props, tt.static)
-		cfg, _, err := config.Parse(props)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr, log := newTree(), new(strings.Builder)
-		if tt.node != "" {
-			tr.put(tt.node, `{"version":1,"config":{"log.cleanup.policy":"delete,compact"}}`)
-		}
-		configs := NewConfigs(cfg, tr, zerolog.New(log))
-		if err := configs.LoadBroker(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Count(log.String(), "compaction is without effect"); got != tt.want {
-			t.Errorf("%s: told %d times, want %d: %s", name, got, tt.want, log)
-		}
-	}
-}
-
-// A znode that holds no config is a config without overrides, said once: it is not read
-// again for every fetch that asks, and the broker starts. Kafka 2.8.2 passes over what is
-// no JSON without a word.
-func TestGarbageInConfigZnodes(t *testing.T) {
-	for name, tt := range map[string]struct {
-		data      string
-		describes string // what DescribeConfigs says, "" when it describes the defaults
-	}{
-		"no JSON":      {"{not json", ""},
-		"a list":       {"[1]", ""},
-		"a number":     {`{"version":1,"config":{"retention.ms":1}}`, "/config/topics/t"},
-		"a bad value":  {`{"version":1,"config":{"retention.ms":"soon"}}`, ""},
-		"config a sum": {`{"version":1,"config":5}`, ""},
-	} {
-		cfg, _, err := config.Parse(map[string]string{"zookeeper.connect": "h:1", "broker.id": "1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr, log := newTree(), new(strings.Builder)
-		tr.put("/config/topics/t", tt.data)
-		if tt.describes == "" {
-			tr.put("/config/brokers/<default>", tt.data)
-		}
-		configs := NewConfigs(cfg, tr, zerolog.New(log))
-		if err := configs.LoadBroker(context.Background()); err != nil {
-			t.Errorf("%s: the broker does not start: %v", name, err)
-		}
-		before := tr.reads
-		for range 10 {
-			if got := configs.TopicConfig("t").RetentionMs; got != cfg.LogDefaults.RetentionMs {
-				t.Errorf("%s: retention %d", name, got)
-			}
-		}
-		if tr.reads != before {
-			t.Errorf("%s: read %d times more", name, tr.reads-before)
-		}
-		if got := strings.Count(log.String(), `"topic":"t"`); got > 1 {
-			t.Errorf("%s: logged %d times: %s", name, got, log)
-		}
-		_, err = configs.DescribeTopic(context.Background(), "t", true)
-		if tt.describes == "" && err != nil || tt.describes != "" && (err == nil || !strings.Contains(err.Error(), tt.describes)) {
-			t.Errorf("%s: described: %v, want %q", name, err, tt.describes)
-		}
 	}
 }

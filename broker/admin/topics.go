@@ -294,15 +294,9 @@ func joinIDs(ids []int32) string {
 	return strings.Join(words, ", ")
 }
 
-// Config reads a topic's overrides; a topic without any, or none at all, has an empty
-// map, and so has one whose znode is no JSON, as in Kafka. Overrides that are not strings
-// are an error there, too.
+// Config reads a topic's overrides; a topic without any, or none at all, has an empty map.
 func (t *Topics) Config(ctx context.Context, name string) (map[string]string, error) {
-	c, err := readConfig(ctx, t.store, zkpaths.TopicConfig(name))
-	if errors.Is(err, zkpaths.ErrNotJSON) {
-		return c, nil
-	}
-	return c, err
+	return readConfig(ctx, t.store, zkpaths.TopicConfig(name))
 }
 
 // SetConfig replaces a topic's overrides. It announces nothing: see Announce.
@@ -332,26 +326,18 @@ func (t *Topics) Announce(ctx context.Context, name string) error {
 	return t.store.Do(ctx, op)[0].Err
 }
 
-// errNoConfig is wrapped when an entity's znode holds no config.
-var errNoConfig = errors.New("no config")
-
-// readConfig reads an entity's config; no node is no config. Whatever the error, the map
-// can be used: it is empty then.
+// readConfig reads an entity's config; no node is no config.
 func readConfig(ctx context.Context, store Store, path string) (map[string]string, error) {
 	data, _, err := store.Get(ctx, path)
-	if errors.Is(err, zk.NoNode) {
+	if errors.Is(err, zk.NoNode) || err == nil && len(data) == 0 {
 		return map[string]string{}, nil
 	}
 	if err != nil {
-		return map[string]string{}, err
+		return nil, err
 	}
-	return decodeConfig(path, data)
-}
-
-func decodeConfig(path string, data []byte) (map[string]string, error) {
 	c, err := zkpaths.DecodeEntityConfig(data)
 	if err != nil {
-		return map[string]string{}, fmt.Errorf("%s holds %w: %w", path, errNoConfig, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
 }

@@ -39,9 +39,6 @@ func (a *API) describeConfigs(c *call) {
 			entries, err = nil, kafkaerr.New(kafkaerr.InvalidRequest, malformed)
 		}
 		message := kafkaerr.MessageOf(err)
-		if message == "" && kafkaerr.CodeOf(err) == kafkaerr.UnknownServerError {
-			message = err.Error() // what happened here, so that whoever asked can mend it
-		}
 		rr.ErrorCode, rr.ErrorMessage = codeOf(err), &message // "" and not null, as Kafka does
 		entries = slices.DeleteFunc(entries, func(e admin.Entry) bool {
 			return len(r.ConfigNames) > 0 && !slices.Contains(r.ConfigNames, e.Name)
