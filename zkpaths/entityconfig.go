@@ -2,6 +2,7 @@ package zkpaths
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,27 +26,33 @@ func EncodeEntityConfig(c map[string]string) []byte {
 	return w.raw("}").buf
 }
 
-// DecodeEntityConfig reads it back. Null data, other JSON than an object, and an object
-// without "config" are a config without overrides, as in Kafka.
+// DecodeEntityConfig reads it back. Null data, and an object without "config", are a
+// config without overrides, as in Kafka. Beside an error stands what could be read: of
+// data that is no JSON (ErrNotJSON) nothing, which is what Kafka takes it for; of a
+// config with values that are no strings, where Kafka throws, the others.
 func DecodeEntityConfig(b []byte) (map[string]string, error) {
 	out := map[string]string{}
+	if len(b) == 0 {
+		return out, nil
+	}
 	o, err := parseObject(b)
 	if err != nil {
-		if len(b) == 0 {
-			return out, nil
-		}
-		return nil, fmt.Errorf("entity config: %w", err)
+		return out, fmt.Errorf("entity config: %w", err)
 	}
 	var values map[string]json.RawMessage
 	if json.Unmarshal(o["config"], &values) != nil {
 		return out, nil
 	}
-	for k := range values {
-		if out[k], err = get[string](values, k); err != nil {
-			return nil, fmt.Errorf("entity config: %w", err)
+	var faults []error
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		v, err := get[string](values, k)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("entity config: %w", err))
+			continue
 		}
+		out[k] = v
 	}
-	return out, nil
+	return out, errors.Join(faults...)
 }
 
 // EncodeConfigChange is the data of /config/changes/config_change_<10 digits>: which

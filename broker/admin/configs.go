@@ -72,11 +72,18 @@ func (c *Configs) LoadBroker(ctx context.Context) error {
 			return err
 		}
 	}
+	if c.Current().LogDefaults.Compact {
+		c.warnCompact()
+	}
 	return c.loadTopics(ctx)
 }
 
-// loadTopics reads all of /config/topics. What is no config is logged and read again
-// when it is needed.
+// warnCompact says what log.cleanup.policy=compact does not do.
+func (c *Configs) warnCompact() {
+	c.log.Warn().Str("log.cleanup.policy", "compact").Msg("log compaction is without effect: kz has none yet, every record of topics without a cleanup.policy of their own stays")
+}
+
+// loadTopics reads all of /config/topics.
 func (c *Configs) loadTopics(ctx context.Context) error {
 	names, err := c.store.Children(ctx, zkpaths.EntityType(zkpaths.EntityTopics), false)
 	if errors.Is(err, zk.NoNode) || len(names) == 0 {
@@ -99,12 +106,8 @@ func (c *Configs) loadTopics(ctx context.Context) error {
 		if r.Err != nil {
 			return r.Err
 		}
-		overrides, err := zkpaths.DecodeEntityConfig(r.Data)
-		if err != nil {
-			c.log.Error().Err(err).Str("topic", names[i]).Msg("topic config cannot be read")
-			continue
-		}
-		c.learned(names[i], overrides)
+		overrides, fault := zkpaths.DecodeEntityConfig(r.Data)
+		c.learned(names[i], overrides, fault)
 	}
 	return nil
 }
@@ -114,9 +117,12 @@ func (c *Configs) brokerName() string { return strconv.Itoa(int(c.static.BrokerI
 // readBroker reads one entity of /config/brokers and works out the new current config.
 // What does not fit is logged and leaves the config as it was, as in Kafka.
 func (c *Configs) readBroker(ctx context.Context, name string) error {
-	props, err := readConfig(ctx, c.store, zkpaths.EntityConfig(zkpaths.EntityBrokers, name))
+	props, fault, err := readConfig(ctx, c.store, zkpaths.EntityConfig(zkpaths.EntityBrokers, name))
 	if err != nil {
 		return err
+	}
+	if fault != nil {
+		c.log.Error().Err(fault).Msg("dynamic broker config cannot be read, what can be is used")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,10 +151,13 @@ func (c *Configs) applyBroker(ctx context.Context, name string) error {
 	if before.LogDefaults == after.LogDefaults {
 		return nil
 	}
+	if after.LogDefaults.Compact && !before.LogDefaults.Compact {
+		c.warnCompact()
+	}
 	c.apply.SetDefaults(after.LogDefaults)
 	for name, overrides := range c.knownTopics() {
 		if len(overrides) > 0 {
-			c.apply.UpdateTopicConfig(name, c.withOverrides(after, name, overrides))
+			c.apply.UpdateTopicConfig(name, withOverrides(after, overrides))
 		}
 	}
 	if after.LogDefaults.UncleanLeaderElection && !before.LogDefaults.UncleanLeaderElection {
@@ -171,14 +180,13 @@ func (c *Configs) TopicConfig(name string) commitlog.Config {
 	if err != nil {
 		c.log.Error().Err(err).Str("topic", name).Msg("topic config not read, defaults are used")
 	}
-	return c.withOverrides(c.Current(), name, overrides)
+	return withOverrides(c.Current(), overrides)
 }
 
-func (c *Configs) withOverrides(cfg *config.Config, name string, overrides map[string]string) commitlog.Config {
-	out, err := cfg.TopicConfig(overrides)
-	if err != nil {
-		c.log.Error().Err(err).Str("topic", name).Msg("bad topic config, its default is used")
-	}
+// withOverrides lays a topic's overrides over the broker's config. Those that do not fit
+// count as absent; learned has said so.
+func withOverrides(cfg *config.Config, overrides map[string]string) commitlog.Config {
+	out, _ := cfg.TopicConfig(overrides)
 	return out
 }
 
@@ -191,22 +199,30 @@ func (c *Configs) Overrides(ctx context.Context, name string) (map[string]string
 	if ok {
 		return known, nil
 	}
-	read, err := readConfig(ctx, c.store, zkpaths.TopicConfig(name))
+	read, fault, err := readConfig(ctx, c.store, zkpaths.TopicConfig(name))
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.generation[name] == generation {
-		c.learned(name, read)
+		c.learned(name, read, fault)
 	}
 	return read, nil
 }
 
-// learned keeps what was read of a topic, with c.mu held, and says once what of it has no
-// effect. Brokers' own topics are compacted, too, but small, and nobody asked for it.
-func (c *Configs) learned(name string, overrides map[string]string) {
+// learned keeps what was read of a topic, with c.mu held, and says what of it has no
+// effect: once, because TopicConfig is asked with each request. fault is what could not be
+// read at all: it is kept as absent, which is better than a question to ZooKeeper each
+// time. Brokers' own topics are compacted, too, but small, and nobody asked for it.
+func (c *Configs) learned(name string, overrides map[string]string, fault error) {
 	c.topics[name] = overrides
+	if fault != nil {
+		c.log.Error().Err(fault).Str("topic", name).Msg("topic config cannot be read, what can be is used")
+	}
+	if _, err := c.current.TopicConfig(overrides); err != nil {
+		c.log.Error().Err(err).Str("topic", name).Msg("bad topic config, its default is used")
+	}
 	if policy := overrides["cleanup.policy"]; strings.Contains(policy, "compact") && !topic.IsInternal(name) {
 		c.log.Warn().Str("topic", name).Str("cleanup.policy", policy).Msg("log compaction is without effect: kz has none yet, every record stays")
 	}
@@ -229,7 +245,7 @@ func (c *Configs) applyTopic(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	cfg := c.withOverrides(c.Current(), name, overrides)
+	cfg := withOverrides(c.Current(), overrides)
 	c.apply.UpdateTopicConfig(name, cfg)
 	if _, set := overrides["unclean.leader.election.enable"]; set && cfg.UncleanLeaderElection {
 		c.apply.EnableUncleanElection(name)

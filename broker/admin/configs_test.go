@@ -321,3 +321,58 @@ func TestCompactionIsNotTakenSilently(t *testing.T) {
 		t.Errorf("logged %q", got)
 	}
 }
+
+// A config that cannot be read is said once, not with each request that needs it, and asks
+// ZooKeeper no more than a good one; what can be read of it holds.
+func TestBadTopicConfigIsSaidOnce(t *testing.T) {
+	tr, log := newTree(), new(strings.Builder)
+	cfg, _, err := config.Parse(map[string]string{"zookeeper.connect": "h:1", "broker.id": "1", "log.cleanup.policy": "compact"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.put("/config/brokers/1", "garbage{") // must not keep the broker from starting
+	tr.put("/config/topics/garbage", "garbage{")
+	tr.put("/config/topics/number", `{"version":1,"config":{"retention.ms":5,"compression.type":"lz4"}}`)
+	tr.put("/config/topics/word", `{"version":1,"config":{"retention.ms":"x","compression.type":"lz4"}}`)
+	configs := NewConfigs(cfg, tr, zerolog.New(log))
+	if err := configs.LoadBroker(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	reads := tr.reads
+	for range 3 {
+		for name, want := range map[string]string{"garbage": "producer", "number": "lz4", "word": "lz4"} {
+			if got := configs.TopicConfig(name).CompressionType; got != want {
+				t.Errorf("%s: compression %s, want %s", name, got, want)
+			}
+		}
+	}
+	if tr.reads != reads {
+		t.Errorf("%d more reads", tr.reads-reads)
+	}
+	for _, once := range []string{`brokers/1: entity config: not a JSON object`, `"topic":"garbage"`, `"topic":"number"`, `"topic":"word"`, "of topics without a cleanup.policy"} {
+		if n := strings.Count(log.String(), once); n != 1 {
+			t.Errorf("%s is said %d times:\n%s", once, n, log)
+		}
+	}
+}
+
+// Ref: Kafka 2.8.2: no JSON is no override; a value of another type, or one that does not
+// fit, is UNKNOWN_SERVER_ERROR, which here says what is wrong.
+func TestDescribeBadTopicConfig(t *testing.T) {
+	r := newRoom(t)
+	for data, want := range map[string]string{
+		`garbage{`: "",
+		`{"version":1,"config":{"message.format.version":"0.9.0"}}`: "", // not served, but a good value
+		`{"version":1,"config":{"retention.ms":5}}`:                 `/config/topics/t: entity config: key "retention.ms"`,
+		`{"version":1,"config":{"retention.ms":"x"}}`:               "/config/topics/t: Invalid value x for configuration retention.ms: Not a number of type LONG",
+	} {
+		r.tree.put("/config/topics/t", data)
+		entries, err := r.configs.DescribeTopic(context.Background(), "t", true)
+		if want == "" && (err != nil || len(entries) == 0) {
+			t.Errorf("%s: %d entries, %v", data, len(entries), err)
+		}
+		if want != "" && (kafkaerr.CodeOf(err) != kafkaerr.UnknownServerError || !strings.HasPrefix(kafkaerr.MessageOf(err), want)) {
+			t.Errorf("%s: %v", data, err)
+		}
+	}
+}

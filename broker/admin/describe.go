@@ -10,6 +10,7 @@ import (
 	"kz/broker/config"
 	"kz/internal/kafkaerr"
 	"kz/internal/topic"
+	"kz/zkpaths"
 )
 
 // Source says where a value comes from; the numbers are those of DescribeConfigs.
@@ -56,6 +57,13 @@ func (c *Configs) DescribeTopic(ctx context.Context, name string, known bool) ([
 	overrides, err := NewTopics(c.store).Config(ctx, name)
 	if err != nil {
 		return nil, err
+	}
+	for _, k := range slices.Sorted(maps.Keys(overrides)) {
+		if key, ok := config.LookupTopicKey(k); ok {
+			if err := key.Check(overrides[k]); err != nil {
+				return nil, kafkaerr.New(kafkaerr.UnknownServerError, fmt.Sprintf("%s: %v", zkpaths.TopicConfig(name), err))
+			}
+		}
 	}
 	return c.describeOverrides(overrides), nil
 }

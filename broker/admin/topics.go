@@ -294,9 +294,14 @@ func joinIDs(ids []int32) string {
 	return strings.Join(words, ", ")
 }
 
-// Config reads a topic's overrides; a topic without any, or none at all, has an empty map.
+// Config reads a topic's overrides; a topic without any, or none at all, has an empty map,
+// and so has one whose node is no JSON, as in Kafka.
 func (t *Topics) Config(ctx context.Context, name string) (map[string]string, error) {
-	return readConfig(ctx, t.store, zkpaths.TopicConfig(name))
+	read, fault, err := readConfig(ctx, t.store, zkpaths.TopicConfig(name))
+	if err == nil && fault != nil && !errors.Is(fault, zkpaths.ErrNotJSON) {
+		err = kafkaerr.New(kafkaerr.UnknownServerError, fault.Error())
+	}
+	return read, err
 }
 
 // SetConfig replaces a topic's overrides. It announces nothing: see Announce.
@@ -326,18 +331,18 @@ func (t *Topics) Announce(ctx context.Context, name string) error {
 	return t.store.Do(ctx, op)[0].Err
 }
 
-// readConfig reads an entity's config; no node is no config.
-func readConfig(ctx context.Context, store Store, path string) (map[string]string, error) {
+// readConfig reads an entity's config; no node is no config. fault is what of the node
+// could not be read, naming it, and read what could; err: ZooKeeper was not reached.
+func readConfig(ctx context.Context, store Store, path string) (read map[string]string, fault, err error) {
 	data, _, err := store.Get(ctx, path)
-	if errors.Is(err, zk.NoNode) || err == nil && len(data) == 0 {
-		return map[string]string{}, nil
+	if errors.Is(err, zk.NoNode) {
+		return map[string]string{}, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c, err := zkpaths.DecodeEntityConfig(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if read, fault = zkpaths.DecodeEntityConfig(data); fault != nil {
+		fault = fmt.Errorf("%s: %w", path, fault)
 	}
-	return c, nil
+	return read, fault, nil
 }

@@ -53,6 +53,14 @@ func parseTopicValue(k TopicKey, text string) (any, error) {
 	return v, err
 }
 
+// Check says what is wrong with a value of the key, in Kafka's words.
+func (k TopicKey) Check(text string) error {
+	if _, err := k.parse(text); err != nil {
+		return errors.New(invalid(k.Name, err))
+	}
+	return nil
+}
+
 // TopicConfig applies a topic's overrides to the broker's defaults. Overrides that do
 // not parse are an error that names each, and the default stands in their place: a broker must go on
 // although somebody wrote nonsense into the znode.

@@ -2,6 +2,8 @@ package admin
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -19,7 +21,8 @@ type ConfigEntry struct {
 	Source    string // DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG …
 }
 
-// TopicConfigs describes every key of the named topics, in the broker's order.
+// TopicConfigs describes every key of the named topics, in the broker's order. Beside an
+// error, which names each topic that could not be described, stand the others.
 func (a *Admin) TopicConfigs(ctx context.Context, topics []string) (map[string][]ConfigEntry, error) {
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	for _, t := range topics {
@@ -28,19 +31,28 @@ func (a *Admin) TopicConfigs(ctx context.Context, topics []string) (map[string][
 		req.Resources = append(req.Resources, r)
 	}
 	out := map[string][]ConfigEntry{}
+	var faults []error
 	err := a.call(ctx, "describeConfigs", func(ctx context.Context, _ int) error {
 		resp, err := a.c.Any(ctx, req)
 		if err != nil {
 			return err
 		}
+		faults = nil
 		for _, r := range resp.(*kmsg.DescribeConfigsResponse).Resources {
 			if err := refusal(r.ErrorCode, r.ErrorMessage); err != nil {
-				return err
+				if client.Retriable(err) {
+					return err
+				}
+				faults = append(faults, fmt.Errorf("configs of topic %s: %w", r.ResourceName, err))
+				continue
 			}
 			out[r.ResourceName] = entries(r, resp.GetVersion())
 		}
 		return nil
 	})
+	if err == nil {
+		err = errors.Join(faults...)
+	}
 	return out, err
 }
 

@@ -73,12 +73,13 @@ func describeTopics(ctx context.Context, e *env, o *options, s topicService) err
 	}
 	var d described
 	if len(names) > 0 {
-		if d, err = s.describe(ctx, names); err != nil {
-			return err
-		}
+		d, err = s.describe(ctx, names)
 	}
 	f := newTopicFilter(o, d.live)
 	if asJSON, _ := o.json(); asJSON {
+		if err != nil {
+			return err
+		}
 		return printJSON(e, f.json(d.topics))
 	}
 	for _, t := range d.topics {
@@ -91,7 +92,7 @@ func describeTopics(ctx context.Context, e *env, o *options, s topicService) err
 			}
 		}
 	}
-	return nil
+	return err
 }
 
 // topicFilter says which lines of a description are wanted. Mirrors DescribeOptions.

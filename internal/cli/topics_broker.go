@@ -66,9 +66,9 @@ func (s *brokerTopics) alter(ctx context.Context, name string, t newTopic) error
 
 func (s *brokerTopics) describe(ctx context.Context, names []string) (described, error) {
 	d := described{live: map[int32]bool{}}
-	configs, err := s.a.TopicConfigs(ctx, names)
-	if err != nil {
-		return d, err
+	configs, fault := s.a.TopicConfigs(ctx, names)
+	if len(configs) == 0 {
+		return d, fault
 	}
 	cluster, err := s.a.DescribeCluster(ctx)
 	if err != nil {
@@ -96,9 +96,11 @@ func (s *brokerTopics) describe(ctx context.Context, names []string) (described,
 		return d, err
 	}
 	for _, name := range names {
-		d.topics = append(d.topics, topicOf(cl.Topics[name], configs[name], moving[name]))
+		if c, ok := configs[name]; ok {
+			d.topics = append(d.topics, topicOf(cl.Topics[name], c, moving[name]))
+		}
 	}
-	return d, nil
+	return d, fault
 }
 
 func topicOf(t client.Topic, configs []admin.ConfigEntry, moving map[int32]admin.Reassignment) topicInfo {

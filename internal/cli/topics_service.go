@@ -23,6 +23,7 @@ type topicService interface {
 	create(ctx context.Context, t newTopic) error
 	// alter says itself what it did, since the two differ in that.
 	alter(ctx context.Context, name string, t newTopic) error
+	// describe gives, beside an error about some of the topics, the others.
 	describe(ctx context.Context, names []string) (described, error)
 	close()
 }

@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"kz/internal/clustertest"
 	"kz/internal/fidelity"
+	"kz/internal/zk"
 	"kz/internal/zktest"
 )
 
@@ -149,5 +152,30 @@ func TestTopicsJSON(t *testing.T) {
 	f.reports["unavailable-partitions"] = true
 	if some := f.json(topics); len(some) != 1 || len(some[0].Partitions) != 1 || some[0].Partitions[0].Partition != 1 {
 		t.Errorf("only partition 1 has no leader: %+v", some)
+	}
+}
+
+// One topic whose config cannot be read does not hide the others, and is named.
+func TestDescribeBesideABadConfig(t *testing.T) {
+	s := zktest.Start(t)
+	c := clustertest.StartInProcess(t, s.Addr, 1, nil)
+	for _, name := range []string{"bad", "good"} {
+		if out, _, code := kz(t, "topics", "--bootstrap-server", c.Brokers[1].Addr, "--create", "--topic", name, "--replica-assignment", "1"); code != 0 {
+			t.Fatal(out)
+		}
+	}
+	z, err := zk.Connect(t.Context(), zk.Config{Servers: []string{s.Addr}, SessionTimeout: 6 * time.Second, ConnectionTimeout: 20 * time.Second}, nil, nil, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	if _, err := z.Set(t.Context(), "/config/topics/bad", []byte(`{"version":1,"config":{"retention.ms":5}}`), zk.AnyVersion); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range [][]string{{"--bootstrap-server", c.Brokers[1].Addr}, {"--zookeeper", s.Addr}} {
+		out, _, code := kz(t, append([]string{"topics", "--describe"}, from...)...)
+		if code != 1 || !strings.Contains(out, "\tTopic: good\tPartition: 0") || !strings.Contains(out, `/config/topics/bad: entity config: key "retention.ms"`) {
+			t.Errorf("%v: exit %d\n%s", from, code, out)
+		}
 	}
 }

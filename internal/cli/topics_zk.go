@@ -206,21 +206,28 @@ func (s *zkTopics) describe(ctx context.Context, names []string) (described, err
 			d.live[int32(id)] = true
 		}
 	}
+	var faults []error
 	for _, name := range names {
-		a, ok, err := s.topics.Assignment(ctx, name)
-		if err != nil {
+		t, ok, err := s.topic(ctx, name)
+		switch lost := zk.Code(0); {
+		case errors.As(err, &lost) || ctx.Err() != nil: // ZooKeeper's, not the topic's: so it would be with the next
 			return d, err
+		case err != nil:
+			faults = append(faults, err)
+		case ok:
+			d.topics = append(d.topics, t)
 		}
-		if !ok {
-			continue // deleted since it was listed
-		}
-		t, err := s.topicInfo(ctx, name, a)
-		if err != nil {
-			return d, err
-		}
-		d.topics = append(d.topics, t)
 	}
-	return d, nil
+	return d, errors.Join(faults...)
+}
+
+// topic describes one, if it was not deleted since it was listed.
+func (s *zkTopics) topic(ctx context.Context, name string) (t topicInfo, ok bool, err error) {
+	a, ok, err := s.topics.Assignment(ctx, name)
+	if err == nil && ok {
+		t, err = s.topicInfo(ctx, name, a)
+	}
+	return t, ok, err
 }
 
 func (s *zkTopics) topicInfo(ctx context.Context, name string, a zkpaths.TopicAssignment) (topicInfo, error) {
