@@ -3,17 +3,17 @@ package api
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"kz/broker/group"
 	"kz/broker/metadata"
 	"kz/internal/kafkaerr"
 	"kz/internal/topic"
 )
 
-// FindCoordinator, versions 0 to 3: who leads the partition of __consumer_offsets (or
-// __transaction_state) that a group (or a transactional id) is kept in. The first who asks
-// has the topic created.
+// FindCoordinator, versions 0 to 3: who leads the partition of __consumer_offsets that a group is
+// kept in. The first who asks has the topic created.
 //
-// Left out: there is no transaction coordinator yet at the place it names.
+// Left out: transactional ids. They are refused with UNSUPPORTED_VERSION, which clients neither
+// repeat nor take for something else. Not even a Kafka that could coordinate is named: it could
+// not end a transaction whose partitions a kz broker leads.
 
 const (
 	groupCoordinator       = 0
@@ -22,6 +22,9 @@ const (
 
 // coordinatorNotAvailable is Kafka's text for the code.
 const coordinatorNotAvailable = "The coordinator is not available."
+
+// noTransactions is the text for whoever wants a transaction coordinator.
+const noTransactions = "transactions are not supported: this broker is kz, which has no transaction coordinator yet; leave transactional.id out"
 
 func (a *API) findCoordinator(c *call) {
 	var req kmsg.FindCoordinatorRequest
@@ -41,8 +44,8 @@ func (a *API) findCoordinator(c *call) {
 	case groupCoordinator:
 		p.Partition = a.d.Groups.PartitionFor(req.CoordinatorKey)
 	case transactionCoordinator:
-		p.Topic = topic.TransactionState
-		p.Partition = group.PartitionFor(req.CoordinatorKey, a.d.Config.TransactionTopic.Partitions)
+		answer(kafkaerr.UnsupportedVersion, noTransactions, -1, nobody)
+		return
 	default:
 		answer(kafkaerr.InvalidRequest, malformed, -1, nobody)
 		return

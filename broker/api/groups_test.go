@@ -239,6 +239,12 @@ func TestFindCoordinator(t *testing.T) {
 		if version > 0 && *resp.ErrorMessage != coordinatorNotAvailable {
 			t.Errorf("message %q", *resp.ErrorMessage)
 		}
+		if req.CoordinatorType = transactionCoordinator; version > 0 { // nobody is to wait for a coordinator that never comes
+			resp := b.ask(t, req, version).(*kmsg.FindCoordinatorResponse)
+			if kafkaerr.Code(resp.ErrorCode) != kafkaerr.UnsupportedVersion || *resp.ErrorMessage != noTransactions {
+				t.Errorf("a transactional id: %+v", resp)
+			}
+		}
 		req.CoordinatorType = 7
 		if version > 0 {
 			if resp := b.ask(t, req, version).(*kmsg.FindCoordinatorResponse); resp.ErrorCode != 42 {

@@ -35,6 +35,16 @@ var allowedGaps = []allowedGap{
 	{cases: "produce/transactional-acks-1", field: code, kz: "^UNSUPPORTED_FOR_MESSAGE_FORMAT$", refuses: true,
 		why: "kz has no producer state yet", row: producerState},
 
+	{cases: "versions/FindCoordinator/*", steps: []int{2}, field: ".*", kz: `^(UNSUPPORTED_VERSION|transactions are not supported.*|-1|)$`,
+		why: "kz has no transaction coordinator yet", row: transactionalID},
+	{cases: "fresh/find-coordinator-first-use", steps: []int{3, 4}, field: ".*", kz: `^(UNSUPPORTED_VERSION|transactions are not supported.*|-1|)$`,
+		why: "kz has no transaction coordinator yet", row: transactionalID},
+
+	{cases: "fresh/find-coordinator-first-use", steps: []int{6}, field: "(partitions|replication factor)", kz: "^0$",
+		why: "nobody creates __transaction_state", row: transactionalID},
+	{cases: "fresh/find-coordinator-first-use", steps: []int{7}, field: `Resources\[1\]\..*`,
+		why: "nobody creates __transaction_state", row: transactionalID},
+
 	{cases: "produce/*", field: caseStopped, kz: `^creating a topic with message.format.version=0\.\d+\.\d: INVALID_CONFIG$`,
 		why: "kz stores format 2 only", row: formats01},
 	{cases: "produce/codec-bit-with-plain-data", field: code, kz: "^INVALID_RECORD$",
@@ -64,6 +74,8 @@ var allowedGaps = []allowedGap{
 	{cases: "down/broker-3-stopped", steps: []int{27}, field: `Topics\[0\]\.(ErrorCode|Partitions)`,
 		why: "the deletion before was refused", row: notServedYet},
 }
+
+const transactionalID = "FindCoordinator for a transactional id names the coordinator"
 
 const notServedYet = "`/admin/delete_topics/<topic>`, `/admin/reassign_partitions`"
 
