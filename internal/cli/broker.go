@@ -30,7 +30,7 @@ func brokerCommand(e *env) *ucli.Command {
 			untilStdinEndsFlag(),
 			obeyStdinFlag(),
 		},
-		Action: func(c *ucli.Context) error { return runBroker(c, e) },
+		Action: flagsOnly(func(c *ucli.Context) error { return runBroker(c, e) }),
 	}
 }
 

@@ -54,3 +54,14 @@ func takesValue(cmd *ucli.Command, word string) bool {
 	}
 	return false // unknown, or with its value behind "="
 }
+
+// flagsOnly is the action of a command without arguments. One that is given is refused, not
+// ignored: "kz down 2" must not stop everything.
+func flagsOnly(action ucli.ActionFunc) ucli.ActionFunc {
+	return func(c *ucli.Context) error {
+		if c.NArg() > 0 {
+			return exitf(exitUsage, "kz %s: %s: takes no arguments but its flags.", c.Command.Name, c.Args().First())
+		}
+		return action(c)
+	}
+}

@@ -125,3 +125,13 @@ func TestVersion(t *testing.T) {
 		}
 	}
 }
+
+// An argument that a command does not take is refused, not ignored.
+func TestArgumentsNobodyTakes(t *testing.T) {
+	for _, command := range []string{"broker", "status", "env", "down", "version"} {
+		_, stderr, code := kz(t, command, "surplus=1")
+		if want := "kz " + command + ": surplus=1: takes no arguments but its flags."; code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d, %s", command, code, stderr)
+		}
+	}
+}

@@ -37,7 +37,7 @@ func statusCommand(e *env) *ucli.Command {
 		Name: "status", Usage: "show the processes of the cluster on this machine",
 		UsageText: "kz status [--dir D] [-o json]",
 		Flags:     []ucli.Flag{dirFlag(), &ucli.StringFlag{Name: "o", Value: "text", Usage: "output `FORMAT`: text or json"}},
-		Action: func(c *ucli.Context) error {
+		Action: flagsOnly(func(c *ucli.Context) error {
 			format := c.String("o")
 			if format != "text" && format != "json" {
 				return exitf(exitUsage, "kz status: -o %s: the formats are text and json.", format)
@@ -54,7 +54,7 @@ func statusCommand(e *env) *ucli.Command {
 				fmt.Fprintf(e.stdout, "faults in force or armed: %d; kz faults lists them\n", n)
 			}
 			return nil
-		},
+		}),
 	}
 }
 
@@ -63,7 +63,7 @@ func envCommand(e *env) *ucli.Command {
 		Name: "env", Usage: "print where the cluster is, for a shell: eval $(kz env)",
 		UsageText: "kz env [--dir D]",
 		Flags:     []ucli.Flag{dirFlag()},
-		Action: func(c *ucli.Context) error {
+		Action: flagsOnly(func(c *ucli.Context) error {
 			s, err := snapshotOf(c.Context, c.String("dir"))
 			if err != nil {
 				return noCluster("env", c.String("dir"), err)
@@ -71,7 +71,7 @@ func envCommand(e *env) *ucli.Command {
 			fmt.Fprintf(e.stdout, "export KZ_BOOTSTRAP=%s\nexport KZ_ZOOKEEPER=%s\nexport KZ_DIR='%s'\n",
 				strings.Join(s.Bootstrap, ","), s.ZooKeeper, strings.ReplaceAll(s.Dir, "'", `'\''`))
 			return nil
-		},
+		}),
 	}
 }
 
@@ -80,13 +80,13 @@ func downCommand(e *env) *ucli.Command {
 		Name: "down", Usage: "stop the cluster on this machine",
 		UsageText: "kz down [--dir D] [--purge]",
 		Flags:     []ucli.Flag{dirFlag(), &ucli.BoolFlag{Name: "purge", Usage: "then remove the directory, with all records"}},
-		Action: func(c *ucli.Context) error {
+		Action: flagsOnly(func(c *ucli.Context) error {
 			dir, err := filepath.Abs(c.String("dir"))
 			if err != nil {
 				return exitf(exitFailed, "kz down: %v", err)
 			}
 			return runDown(c.Context, e, dir, c.Bool("purge"))
-		},
+		}),
 	}
 }
 

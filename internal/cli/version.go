@@ -14,7 +14,7 @@ func versionCommand(e *env) *ucli.Command {
 	return &ucli.Command{
 		Name:   "version",
 		Usage:  "print which kz this is and which Kafka it follows",
-		Action: func(*ucli.Context) error { return printVersion(e) },
+		Action: flagsOnly(func(*ucli.Context) error { return printVersion(e) }),
 	}
 }
 
