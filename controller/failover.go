@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 
 	"kz/internal/topic"
@@ -141,8 +142,11 @@ func (c *Controller) refreshStates(ps []topic.Partition) error {
 		return err
 	}
 	for p, s := range states {
-		if s.err == nil {
+		switch {
+		case s.err == nil:
 			c.cluster.leadership[p] = s.info
+		case !errors.Is(s.err, zk.NoNode): // as without a state: nothing can be written over what is there
+			c.log.Error().Err(s.err).Stringer("partition", p).Msg("state cannot be read; the partition stays as it is until its znode is mended and another controller is elected")
 		}
 	}
 	return nil
