@@ -30,10 +30,12 @@ const (
 	keySyncGroup            = 14
 	keyDescribeGroups       = 15
 	keyListGroups           = 16
+	keySaslHandshake        = 17
 	keyAPIVersions          = 18
 	keyCreateTopics         = 19
 	keyOffsetForLeaderEpoch = 23
 	keyDescribeConfigs      = 32
+	keySaslAuthenticate     = 36
 	keyCreatePartitions     = 37
 	keyDeleteGroups         = 42
 	keyOffsetDelete         = 47

@@ -289,3 +289,19 @@ func TestDescribeListAndDeleteGroups(t *testing.T) {
 		}
 	})
 }
+
+// Who wants to authenticate is answered, or he would try for ever. Ref: Kafka 2.8.2 on a PLAINTEXT listener.
+func TestSaslIsAnswered(t *testing.T) {
+	everyVersion(t, keySaslHandshake, func(t *testing.T, version int16) {
+		resp := newBench(t).ask(t, kmsg.NewPtrSASLHandshakeRequest(), version).(*kmsg.SASLHandshakeResponse)
+		if kafkaerr.Code(resp.ErrorCode) != kafkaerr.IllegalSaslState || len(resp.SupportedMechanisms) != 0 {
+			t.Errorf("%+v", resp)
+		}
+	})
+	everyVersion(t, keySaslAuthenticate, func(t *testing.T, version int16) {
+		resp := newBench(t).ask(t, kmsg.NewPtrSASLAuthenticateRequest(), version).(*kmsg.SASLAuthenticateResponse)
+		if kafkaerr.Code(resp.ErrorCode) != kafkaerr.IllegalSaslState {
+			t.Errorf("%+v", resp)
+		}
+	})
+}

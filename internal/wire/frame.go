@@ -25,7 +25,14 @@ const (
 type FrameSizeError struct{ Size, Max int32 }
 
 func (e *FrameSizeError) Error() string {
-	return fmt.Sprintf("frame of %d bytes: allowed are 0 to %d", e.Size, e.Max)
+	s := fmt.Sprintf("frame of %d bytes: allowed are 0 to %d", e.Size, e.Max)
+	switch size := uint32(e.Size); { // read as the first bytes of something else
+	case size>>16 == 0x1603:
+		s += ": it is a TLS handshake, and this listener speaks PLAINTEXT"
+	case size == 0x47455420 || size == 0x504F5354: // "GET ", "POST"
+		s += ": it is HTTP"
+	}
+	return s
 }
 
 // ReadFrame reads one size-prefixed frame of at most max bytes; the size is checked before

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/iotest"
 )
@@ -148,4 +149,14 @@ func FuzzReadFrame(f *testing.F) {
 			b.Free()
 		}
 	})
+}
+
+// Who speaks something else is told apart from who sends too much.
+func TestFrameSizeErrorKnowsOtherProtocols(t *testing.T) {
+	for head, want := range map[string]string{"\x16\x03\x01\x02": "TLS handshake", "GET ": "HTTP", "POST": "HTTP", "\x7f\xff\xff\xff": ""} {
+		_, err := ReadFrame(strings.NewReader(head+" / HTTP/1.1"), 1<<20)
+		if err == nil || !strings.Contains(err.Error(), want) || want == "" && strings.Contains(err.Error(), "it is") {
+			t.Errorf("%q: %v", head, err)
+		}
+	}
 }

@@ -43,10 +43,12 @@ var served = []VersionRange{
 	{14, 0, 5}, // SyncGroup
 	{15, 0, 5}, // DescribeGroups
 	{16, 0, 4}, // ListGroups
+	{17, 0, 1}, // SaslHandshake
 	{18, 0, 3}, // ApiVersions
 	{19, 0, 7}, // CreateTopics
 	{23, 0, 4}, // OffsetForLeaderEpoch
 	{32, 0, 4}, // DescribeConfigs
+	{36, 0, 2}, // SaslAuthenticate
 	{37, 0, 3}, // CreatePartitions
 	{42, 0, 2}, // DeleteGroups
 	{47, 0, 0}, // OffsetDelete

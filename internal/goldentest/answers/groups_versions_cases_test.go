@@ -4,8 +4,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// registerGroupVersions asks every version of the group APIs the same.
+// registerGroupVersions asks every version of the group APIs, and of those of SASL, the same.
 func registerGroupVersions() {
+	versions("SaslHandshake", 1, func(t *T, v int16) { t.conn("leader").do("SaslHandshake", v, `{"Mechanism":"PLAIN"}`) })
+	versions("SaslAuthenticate", 2, func(t *T, v int16) { t.conn("leader").do("SaslAuthenticate", v, `{"SASLAuthBytes":"x"}`) })
 	versions("OffsetCommit", 8, func(t *T, v int16) {
 		t.topic("t", nil)
 		c := t.coordinator(t.unique("g"), 0)
