@@ -51,13 +51,11 @@ const zooTick = 2 * time.Second
 
 // settings are what every broker is told: the layout and the profile's waits. With fewer
 // than three brokers a profile that changes things also gives committed offsets fewer
-// copies; Kafka's three cannot be made, and then there are no groups, and whoever wants
-// transactions waits for a coordinator instead of being told that there are none.
+// copies; Kafka's three cannot be made, and then there are no groups.
 func (c *Cluster) settings() []Setting {
 	all := slices.Concat(c.cfg.Profile.Changed, layout(len(c.cfg.Ports)))
 	if n := len(c.cfg.Ports); len(c.cfg.Profile.Changed) > 0 && n < 3 {
-		all = append(all, Setting{"offsets.topic.replication.factor", fmt.Sprint(n), "3"},
-			Setting{"transaction.state.log.replication.factor", fmt.Sprint(n), "3"})
+		all = append(all, Setting{"offsets.topic.replication.factor", fmt.Sprint(n), "3"})
 	}
 	return all
 }
