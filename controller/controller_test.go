@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kz/internal/journal"
@@ -316,8 +317,16 @@ func TestBadZnodes(t *testing.T) {
 		} {
 			r.tree.write("hand", zk.CreateOp(path, []byte(data)))
 		}
+		torn, log := topic.Partition{Topic: "torn"}, new(strings.Builder)
+		r.log = zerolog.New(log)
+		r.createTopic("torn", "0=1")
+		r.setState(torn, zkpaths.PartitionState{Leader: 1, ISR: []int32{1}}, 0)
+		r.tree.write("hand", zk.SetOp(zkpaths.PartitionStatePath("torn", 0), []byte("{"), zk.AnyVersion))
 		r.start(1)
 		synctest.Wait()
+		if data, _, _ := r.tree.get(zkpaths.PartitionStatePath("torn", 0)); string(data) != "{" || !strings.Contains(log.String(), `"partition":"torn-0","message":"state cannot be read`) {
+			t.Errorf("a state that cannot be read: %s, logged\n%s", data, log)
+		}
 		r.createTopic("good", "0=1")
 		synctest.Wait()
 		if got := r.state(topic.Partition{Topic: "good"}); got != "leader 1 epoch 0 isr [1] ce 1 v0" {

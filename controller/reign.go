@@ -175,7 +175,9 @@ func (c *Controller) readEpoch() (epoch, version int32, err error) {
 	for range 2 {
 		r, err := c.do1(zk.GetOp(zkpaths.ControllerEpoch))
 		if err == nil {
-			epoch, err = zkpaths.DecodeControllerEpoch(r.Data)
+			if epoch, err = zkpaths.DecodeControllerEpoch(r.Data); err != nil {
+				err = fmt.Errorf("%w; write a number there that is not below any controller_epoch of a partition's state, and restart a broker: nobody stands for election by himself", err)
+			}
 			return epoch, r.Stat.Version, err
 		}
 		if !errors.Is(err, zk.NoNode) {
