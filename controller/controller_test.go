@@ -318,7 +318,7 @@ func TestBadZnodes(t *testing.T) {
 			r.tree.write("hand", zk.CreateOp(path, []byte(data)))
 		}
 		torn, log := topic.Partition{Topic: "torn"}, new(strings.Builder)
-		r.log = zerolog.New(log)
+		r.log = zerolog.New(zerolog.SyncWriter(log)) // the senders log, too
 		r.createTopic("torn", "0=1")
 		r.setState(torn, zkpaths.PartitionState{Leader: 1, ISR: []int32{1}}, 0)
 		r.tree.write("hand", zk.SetOp(zkpaths.PartitionStatePath("torn", 0), []byte("{"), zk.AnyVersion))
