@@ -26,7 +26,7 @@ func benchCommand(e *env) *ucli.Command {
 			&ucli.IntFlag{Name: "partitions", Value: 20, Usage: "how many partitions each commits"},
 			&ucli.IntFlag{Name: "commits", Value: 50, Usage: "how often each commits them"}),
 		OnUsageError: usageError,
-		Action:       func(c *ucli.Context) error { return runBenchOffsets(c, e) },
+		Action:       flagsOnly(func(c *ucli.Context) error { return runBenchOffsets(c, e) }),
 	}
 	cmd := &ucli.Command{
 		Name: "bench", Usage: "measure a running cluster: offsets", UsageText: "kz bench offsets", Subcommands: []*ucli.Command{offsets},
@@ -44,9 +44,6 @@ func benchCommand(e *env) *ucli.Command {
 const benchLimit = 100_000
 
 func runBenchOffsets(c *ucli.Context, e *env) error {
-	if c.NArg() > 0 {
-		return exitf(exitUsage, "kz bench offsets: takes no argument, but got %q.", c.Args().First())
-	}
 	storages, err := benchStorages(c.String("storage"))
 	if err != nil {
 		return err

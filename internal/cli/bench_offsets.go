@@ -177,7 +177,7 @@ type sight struct {
 
 func (b *offsetsBench) look(ctx context.Context, storage consumer.Storage) (s sight, err error) {
 	for _, id := range b.groups {
-		offsets, err := readZkOffsets(ctx, b.zk, id)
+		offsets, _, err := readZkOffsets(ctx, b.zk, id)
 		if err != nil {
 			return s, err
 		}

@@ -105,7 +105,7 @@ func demoCommand(e *env) *ucli.Command {
 			UsageText:    "kz demo " + d.name + " [-o json]",
 			Flags:        flags,
 			OnUsageError: usageError,
-			Action:       func(c *ucli.Context) error { return runDemo(c.Context, e, d, c.String("o"), c.NArg()) },
+			Action:       flagsOnly(func(c *ucli.Context) error { return runDemo(c.Context, e, d, c.String("o")) }),
 		})
 	}
 	cmd.Action = func(c *ucli.Context) error {
@@ -122,12 +122,9 @@ func demoCommand(e *env) *ucli.Command {
 }
 
 // runDemo gives the story a directory, removes it afterwards, and says whether all it claims is so.
-func runDemo(ctx context.Context, e *env, d demo, format string, rest int) error {
+func runDemo(ctx context.Context, e *env, d demo, format string) error {
 	if format != "text" && format != "json" {
 		return exitf(exitUsage, "kz demo: -o %s: the formats are text and json.", format)
-	}
-	if rest > 0 {
-		return exitf(exitUsage, "kz demo %s: takes no arguments but its flags.", d.name)
 	}
 	if d.unable != "" {
 		return exitf(exitFailed, "kz demo %s: %s", d.name, d.unable)

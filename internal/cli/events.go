@@ -28,13 +28,11 @@ func eventsCommand(e *env) *ucli.Command {
 			&ucli.Int64Flag{Name: "since", Usage: "only events behind the one with number `SEQ`"},
 			&ucli.IntFlag{Name: "last", Usage: "only the last `N` of what would be printed", DefaultText: "all"},
 		},
-		Action: func(c *ucli.Context) error {
+		Action: flagsOnly(func(c *ucli.Context) error {
 			format := c.String("o")
 			switch {
 			case format != "text" && format != "jsonl":
 				return exitf(exitUsage, "kz events: -o %s: the formats are text and jsonl.", format)
-			case c.NArg() > 0:
-				return exitf(exitUsage, "kz events: takes no arguments but its flags.")
 			case c.Int64("since") < 0:
 				return exitf(exitUsage, "kz events: --since %d: events are counted from 1.", c.Int64("since"))
 			case c.IsSet("last") && c.Int("last") < 1:
@@ -46,7 +44,7 @@ func eventsCommand(e *env) *ucli.Command {
 				return drawEvents(e, c.String("dir"), c.Int64("since"))
 			}
 			return runEvents(c.Context, e, c.String("dir"), newEventPrinter(e, format, c.Int64("since"), c.Int("last")), c.Bool("follow"))
-		},
+		}),
 	}
 }
 

@@ -20,16 +20,13 @@ func faultsCommand(e *env) *ucli.Command {
 		Description: "Lists links with faults, moments that are armed and nodes that are paused. --heal ends them all; it\n" +
 			"does not start what was killed: kz node start.",
 		Flags: []ucli.Flag{dirFlag(), formatFlag(), &ucli.BoolFlag{Name: "heal", Usage: "end all of them"}},
-		Action: func(c *ucli.Context) error {
+		Action: flagsOnly(func(c *ucli.Context) error {
 			format := c.String("o")
-			switch {
-			case format != "text" && format != "json":
+			if format != "text" && format != "json" {
 				return exitf(exitUsage, "kz faults: -o %s: the formats are text and json.", format)
-			case c.NArg() > 0:
-				return exitf(exitUsage, "kz faults: takes no arguments but its flags.")
 			}
 			return runFaults(c.Context, e, c.String("dir"), format, c.Bool("heal"))
-		},
+		}),
 	}
 }
 

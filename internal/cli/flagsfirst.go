@@ -60,7 +60,7 @@ func takesValue(cmd *ucli.Command, word string) bool {
 func flagsOnly(action ucli.ActionFunc) ucli.ActionFunc {
 	return func(c *ucli.Context) error {
 		if c.NArg() > 0 {
-			return exitf(exitUsage, "kz %s: %s: takes no arguments but its flags.", c.Command.Name, c.Args().First())
+			return exitf(exitUsage, "%s: %s: takes no arguments but its flags.", c.Command.HelpName, c.Args().First())
 		}
 		return action(c)
 	}

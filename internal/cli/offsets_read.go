@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"kz/broker/group"
@@ -21,21 +22,25 @@ func zkOffsets(ctx context.Context, e *env, connect, id string) (map[topic.Parti
 		return nil, err
 	}
 	defer c.Close()
-	out, err := readZkOffsets(ctx, c, id)
+	out, strange, err := readZkOffsets(ctx, c, id)
 	if err != nil {
 		return nil, exitf(exitFailed, "kz offsets: ZooKeeper: %v", err)
+	}
+	for _, s := range strange {
+		fmt.Fprintln(e.stderr, s)
 	}
 	return out, nil
 }
 
-func readZkOffsets(ctx context.Context, c *zk.Client, id string) (map[topic.Partition]inZooKeeper, error) {
+// readZkOffsets reads the group's offsets; strange tells of znodes that hold none.
+func readZkOffsets(ctx context.Context, c *zk.Client, id string) (out map[topic.Partition]inZooKeeper, strange []string, err error) {
 	root := zkpaths.Consumers + "/" + id + "/offsets"
 	topics, err := c.Children(ctx, root, false)
 	if errors.Is(err, zk.NoNode) || errors.Is(err, zk.BadArguments) { // "" and ".." are groups, but no znodes
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var ops []zk.Op
 	for _, name := range topics {
@@ -45,7 +50,7 @@ func readZkOffsets(ctx context.Context, c *zk.Client, id string) (map[topic.Part
 	var gets []zk.Op
 	for i, r := range c.Do(ctx, ops...) {
 		if r.Err != nil && r.Err != zk.NoNode {
-			return nil, r.Err
+			return nil, nil, r.Err
 		}
 		for _, child := range r.Children {
 			if n, err := strconv.ParseInt(child, 10, 32); err == nil {
@@ -54,19 +59,22 @@ func readZkOffsets(ctx context.Context, c *zk.Client, id string) (map[topic.Part
 			}
 		}
 	}
-	out := map[topic.Partition]inZooKeeper{}
+	out = map[topic.Partition]inZooKeeper{}
 	for i, r := range c.Do(ctx, gets...) {
 		if r.Err == zk.NoNode {
 			continue
 		}
 		if r.Err != nil {
-			return nil, r.Err
+			return nil, nil, r.Err
 		}
-		if n, err := strconv.ParseInt(string(r.Data), 10, 64); err == nil {
-			out[parts[i]] = inZooKeeper{Offset: n, When: r.Stat.Mtime, Version: r.Stat.Version}
+		n, err := strconv.ParseInt(string(r.Data), 10, 64)
+		if err != nil {
+			strange = append(strange, fmt.Sprintf("%s holds %.60q, which is no offset.", zkpaths.ConsumerOffset(id, parts[i].Topic, parts[i].Partition), r.Data))
+			continue
 		}
+		out[parts[i]] = inZooKeeper{Offset: n, When: r.Stat.Mtime, Version: r.Stat.Version}
 	}
-	return out, nil
+	return out, strange, nil
 }
 
 // logOffsets reads the group's partition of __consumer_offsets from its beginning to

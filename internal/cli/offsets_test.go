@@ -60,6 +60,14 @@ func TestOffsetsCompare(t *testing.T) {
 			t.Errorf("line %d of %q should end in %q", 3+i, stdout, want)
 		}
 	}
+	z := connectRoot(t, zk)
+	if _, err := z.Set(t.Context(), "/consumers/billing/offsets/t/2", []byte("soon"), -1); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, exit := kz(t, append(args, "billing")...); exit != 0 || strings.Contains(stdout, "only in ZooKeeper") ||
+		!strings.Contains(stderr, `/consumers/billing/offsets/t/2 holds "soon", which is no offset.`) {
+		t.Errorf("what is no offset is told: exit %d\n%s%s", exit, stdout, stderr)
+	}
 	for _, group := range []string{"nobody", "", "..", "g/x"} { // some of them are names that no znode can have
 		if _, stderr, exit := kz(t, append(args, group)...); exit != exitUnknown || !strings.Contains(stderr, "has committed nothing") {
 			t.Errorf("group %q without offsets: exit %d: %s", group, exit, stderr)

@@ -128,8 +128,8 @@ func TestVersion(t *testing.T) {
 
 // An argument that a command does not take is refused, not ignored.
 func TestArgumentsNobodyTakes(t *testing.T) {
-	for _, command := range []string{"broker", "status", "env", "down", "version"} {
-		_, stderr, code := kz(t, command, "surplus=1")
+	for _, command := range []string{"broker", "up", "status", "env", "down", "version", "events", "faults", "zk sessions", "bench offsets", "demo kill-a-broker"} {
+		_, stderr, code := kz(t, append(strings.Fields(command), "surplus=1")...)
 		if want := "kz " + command + ": surplus=1: takes no arguments but its flags."; code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit %d, %s", command, code, stderr)
 		}

@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // output is stdout. It remembers the first write that failed: commands print in many
@@ -73,5 +75,23 @@ func (e *env) closing(tool string, c io.Closer) {
 	stop()
 	if err != nil {
 		warnLog(e, tool, "closing: %v", err)
+	}
+}
+
+// patience is how long a command waits before it says what for.
+const patience = time.Second
+
+// sayIfSlow says what is waited for, unless arrived is called within patience. After
+// arrived nothing more is said.
+func sayIfSlow(e *env, format string, args ...any) (arrived func()) {
+	said := make(chan struct{})
+	impatience := time.AfterFunc(patience, func() {
+		fmt.Fprintf(e.stderr, format+"\n", args...)
+		close(said)
+	})
+	return func() {
+		if !impatience.Stop() {
+			<-said
+		}
 	}
 }

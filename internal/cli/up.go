@@ -44,7 +44,7 @@ func upCommand(e *env) *ucli.Command {
 			&ucli.IntFlag{Name: "zookeeper-port", Value: 2181, Usage: "the embedded ZooKeeper listens on `PORT`"},
 			&ucli.BoolFlag{Name: "detach", Usage: "return when it serves; kz down stops it"},
 		},
-		Action: func(c *ucli.Context) error { return runUp(c, e) },
+		Action: flagsOnly(func(c *ucli.Context) error { return runUp(c, e) }),
 	}
 }
 
@@ -98,9 +98,6 @@ func readSpec(c *ucli.Context, dir string) (spec up.Spec, fresh bool, err error)
 }
 
 func runUp(c *ucli.Context, e *env) error {
-	if c.NArg() > 0 {
-		return exitf(exitUsage, "kz up: takes no arguments but its flags.")
-	}
 	dir, err := filepath.Abs(c.String("dir"))
 	if err != nil {
 		return exitf(exitFailed, "kz up: %v", err)
@@ -109,7 +106,9 @@ func runUp(c *ucli.Context, e *env) error {
 		already := map[string]string{"starting": "is starting already", "stopping": "is being stopped", "running": "runs already"}[s.State]
 		fmt.Fprintf(e.stderr, "This cluster %s; process %d watches over it.\n", already, s.Supervisor)
 		if c.Bool("detach") && s.State == "starting" {
-			if s, err = awaitRunning(c.Context, dir); err != nil {
+			starting, cancel := context.WithTimeout(c.Context, upWait)
+			defer cancel()
+			if s, err = up.AwaitRunning(starting, dir, nil); err != nil {
 				return exitf(exitFailed, "kz up: %v; what it says is in %s", err, filepath.Join(dir, "supervisor.log"))
 			}
 		}
@@ -143,15 +142,6 @@ func runUp(c *ucli.Context, e *env) error {
 		return exitf(exitFailed, "kz up: %v%s", err, hint)
 	}
 	return nil
-}
-
-// awaitRunning waits for a cluster that somebody else starts.
-func awaitRunning(ctx context.Context, dir string) (up.Snapshot, error) {
-	ctx, cancel := context.WithTimeout(ctx, upWait)
-	defer cancel()
-	nobody := make(chan struct{})
-	close(nobody)
-	return up.AwaitRunning(ctx, dir, nobody)
 }
 
 func superviseIn(c *ucli.Context, e *env, dir string, spec up.Spec) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -110,10 +109,8 @@ func zkPath(c *ucli.Context, absent string) (string, error) {
 // zkOutput prints itself as text; its JSON form is its exported fields.
 type zkOutput interface{ text(w io.Writer) }
 
-const (
-	zkWait   = 10 * time.Second // how long kz zk waits for a connection, and then for all answers
-	patience = time.Second      // after which a command says what it waits for
-)
+// zkWait is how long kz zk waits for a connection, and then for all answers.
+const zkWait = 10 * time.Second
 
 func runZk(c *ucli.Context, e *env, run func(context.Context, *zk.Client, string) (zkOutput, error)) error {
 	asJSON, err := zkFormat(c)
@@ -175,21 +172,6 @@ func openZk(ctx context.Context, e *env, connect string) (*zk.Client, error) {
 		return nil, exitf(exitNoCluster, "kz zk: %v. Is ZooKeeper running? Say where with --zookeeper host:port.", err)
 	}
 	return client, nil
-}
-
-// sayIfSlow says what is waited for, unless arrived is called within patience. After
-// arrived nothing more is said.
-func sayIfSlow(e *env, format string, args ...any) (arrived func()) {
-	said := make(chan struct{})
-	impatience := time.AfterFunc(patience, func() {
-		fmt.Fprintf(e.stderr, format+"\n", args...)
-		close(said)
-	})
-	return func() {
-		if !impatience.Stop() {
-			<-said
-		}
-	}
 }
 
 func parentOf(path string) string {

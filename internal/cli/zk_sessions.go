@@ -30,7 +30,7 @@ func zkSessionsCommand(e *env) *ucli.Command {
 			"does. A session without a connection still lives: until it times out, so do its ephemerals.",
 		Flags:        zkFlags(),
 		OnUsageError: usageError,
-		Action:       func(c *ucli.Context) error { return runZkSessions(c, e) },
+		Action:       flagsOnly(func(c *ucli.Context) error { return runZkSessions(c, e) }),
 	}
 }
 
@@ -51,9 +51,6 @@ func runZkSessions(c *ucli.Context, e *env) error {
 	asJSON, err := zkFormat(c)
 	if err != nil {
 		return err
-	}
-	if c.NArg() > 0 {
-		return exitf(exitUsage, "kz zk sessions: takes no arguments but its flags.")
 	}
 	address, err := zkAddress(c, e)
 	if err != nil {

@@ -155,7 +155,7 @@ func runZkWatch(c *ucli.Context, e *env) error {
 	case count > 0:
 		return exitf(exitFailed, "kz zk watch: %d of %d events within %v.", seen, count, limit)
 	}
-	fmt.Fprintf(e.stderr, "%d events within %v.\n", seen, limit)
+	fmt.Fprintf(e.stderr, "Over after %v; events: %d.\n", limit, seen)
 	return nil
 }
 

@@ -53,12 +53,12 @@ func StartDetached(ctx context.Context, dir string, args ...string) (Snapshot, e
 }
 
 // AwaitRunning waits until the cluster of dir runs. ErrNoCluster: nobody starts it any
-// more; ended is closed when the process that was to do it has ended, and then somebody
-// else's may have been a moment faster.
+// more. ended is closed when our process that was to do it has ended, and then somebody
+// else's may have been a moment faster; nil: we have none.
 func AwaitRunning(ctx context.Context, dir string, ended <-chan struct{}) (Snapshot, error) {
 	beat := time.NewTicker(pollEvery)
 	defer beat.Stop()
-	over := false
+	over := ended == nil
 	for {
 		r, err := Find(dir)
 		if err == nil {

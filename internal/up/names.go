@@ -34,10 +34,11 @@ func (c *Cluster) resolve(ctx context.Context, name string) (string, error) {
 	for _, id := range c.IDs() {
 		known = append(known, BrokerName(id))
 	}
-	_, err := strconv.Atoi(name)
+	number := strings.TrimPrefix(name, "broker-")
+	_, err := strconv.Atoi(number)
 	isID := err == nil
 	if isID {
-		name = "broker-" + name
+		name = "broker-" + number
 	}
 	if slices.Contains(known, name) {
 		return name, nil
@@ -51,11 +52,7 @@ func (c *Cluster) resolve(ctx context.Context, name string) (string, error) {
 	if strings.HasPrefix(name, "leader:") {
 		return "", wrongUsage("%q names no partition. Name one of the topic's: %s-0.", name, name)
 	}
-	if number, ok := strings.CutPrefix(name, "broker-"); ok { // one number is not near to another
-		_, err := strconv.Atoi(number)
-		isID = isID || err == nil
-	}
-	if near := nearest.To(name, append(slices.Clone(known), "controller")); near != "" && !isID {
+	if near := nearest.To(name, append(slices.Clone(known), "controller")); near != "" && !isID { // one number is not near to another
 		return "", wrongUsage("there is no node %q. Did you mean %q?", name, near)
 	}
 	return "", wrongUsage("there is no node %q. There are %s, and by what they are now: controller, leader:TOPIC-PARTITION.", name, strings.Join(known, ", "))
@@ -111,11 +108,14 @@ func leaderID(ctx context.Context, z *zk.Client, topic, partition string) (int32
 	path := zkpaths.PartitionStatePath(topic, int32(n))
 	data, _, err := z.Get(ctx, path)
 	if errors.Is(err, zk.NoNode) {
-		partitions, err := z.Children(ctx, zkpaths.Partitions(topic), false)
-		if err != nil {
+		var partitions []string
+		partitions, err = z.Children(ctx, zkpaths.Partitions(topic), false)
+		switch {
+		case errors.Is(err, zk.NoNode):
 			return 0, notNow("there is no topic %s.", topic)
+		case err == nil:
+			return 0, notNow("%s has no partition %d: it has %d, counted from 0.", topic, n, len(partitions))
 		}
-		return 0, notNow("%s has no partition %d: it has %d, counted from 0.", topic, n, len(partitions))
 	}
 	if err != nil {
 		return 0, notNow("%s-%s has no state in ZooKeeper: %s: %v.", topic, partition, path, err)
